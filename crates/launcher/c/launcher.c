@@ -1,0 +1,293 @@
+/*
+ * The launcher: the small trusted program that embeds CPython inside the
+ * namespaces that bubblewrap has made. It brings the process to the barrier,
+ * shows that it is there, and runs the package only after the warden, outside,
+ * has looked and said so. TRUSTED.md argues the order of the steps.
+ *
+ * It must never: take an option or a variable, open anything but the package,
+ * compile or import a byte of the package before release, or go on after a
+ * step that failed.
+ */
+#include "lazaret_abi.h"
+#include "lazaret_filter.h"
+#include "sys.h"
+#include "util.h"
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(struct lz_plan) == 128, "the plan has 128 bytes and no padding");
+_Static_assert(sizeof(struct lz_ready) == 128, "the ready record has 128 bytes and no padding");
+
+/* The standard library and the module lazaret, made by the build. */
+extern const struct _frozen lz_frozen_modules[];
+
+/* The package's bytes with the NUL that CPython's compiler wants behind them. */
+static uint8_t package_source[LZ_PACKAGE_BYTES_MAX + 1];
+
+/*
+ * Safe: nothing is read from the environment before or after. bubblewrap's
+ * --clearenv leaves PWD, which would name a directory to the package.
+ */
+static void empty_environment(void)
+{
+    if (clearenv() != 0)
+        lz_fail(LZ_EXIT_DESCRIPTORS, "emptying the environment", 0);
+}
+
+/*
+ * Safe: the record has a fixed size, every field is checked before any is used,
+ * and reserved fields must be zero so that a later meaning is never ignored.
+ */
+static void read_plan(struct lz_plan *plan)
+{
+    lz_read_exactly(plan, sizeof *plan, LZ_EXIT_PLAN);
+    if (plan->magic != LZ_PLAN_MAGIC || plan->abi_version != LZ_ABI_VERSION ||
+        plan->record_bytes != sizeof *plan)
+        lz_fail(LZ_EXIT_PLAN, "the plan is not of this launcher's version", 0);
+    if (!lz_all_zero(plan->reserved, sizeof plan->reserved))
+        lz_fail(LZ_EXIT_PLAN, "a reserved field of the plan is set", 0);
+    if (plan->package_bytes > LZ_PACKAGE_BYTES_MAX)
+        lz_fail(LZ_EXIT_PLAN, "the plan names a package that is too large", 0);
+}
+
+/*
+ * Safe: as process 1 of its namespace these signals would be dropped anyway;
+ * ignoring them makes a full pipe or a full file an ordinary error for Python
+ * under every parent.
+ */
+static void ignore_write_signals(void)
+{
+    if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
+        lz_fail(LZ_EXIT_LIMITS, "ignoring SIGPIPE and SIGXFSZ", 0);
+}
+
+static void require_python(PyStatus status)
+{
+    if (PyStatus_Exception(status))
+        lz_fail(LZ_EXIT_PYTHON, status.err_msg != NULL ? status.err_msg : "CPython did not start",
+                0);
+}
+
+static void set_path(PyConfig *config, wchar_t **field, const wchar_t *value)
+{
+    require_python(PyConfig_SetString(config, field, value));
+}
+
+/*
+ * Safe: an isolated configuration with every path fixed and the search path
+ * empty, so that an import can only come from the tables in this binary. No
+ * environment, no site, no bytecode, no signal handlers, no arguments.
+ */
+static void start_python(uint32_t hash_seed)
+{
+    PyPreConfig preconfig;
+    PyConfig config;
+
+    PyImport_FrozenModules = lz_frozen_modules;
+
+    PyPreConfig_InitIsolatedConfig(&preconfig);
+    preconfig.utf8_mode = 1;
+    preconfig.configure_locale = 0;
+    require_python(Py_PreInitialize(&preconfig));
+
+    PyConfig_InitIsolatedConfig(&config);
+    config.use_hash_seed = 1;
+    config.hash_seed = hash_seed;
+    config.use_environment = 0;
+    config.site_import = 0;
+    config.write_bytecode = 0;
+    config.install_signal_handlers = 0;
+    config.faulthandler = 0;
+    config.parse_argv = 0;
+    config.safe_path = 1;
+    config.user_site_directory = 0;
+    config.pathconfig_warnings = 0;
+    config.use_frozen_modules = 1;
+    config.module_search_paths_set = 1;
+
+    set_path(&config, &config.check_hash_pycs_mode, L"never");
+    set_path(&config, &config.stdio_encoding, L"utf-8");
+    set_path(&config, &config.stdio_errors, L"backslashreplace");
+    set_path(&config, &config.program_name, L"" LZ_PATH_LAUNCHER);
+    set_path(&config, &config.executable, L"" LZ_PATH_LAUNCHER);
+    set_path(&config, &config.base_executable, L"" LZ_PATH_LAUNCHER);
+    set_path(&config, &config.home, L"/");
+    set_path(&config, &config.prefix, L"/");
+    set_path(&config, &config.exec_prefix, L"/");
+    set_path(&config, &config.base_prefix, L"/");
+    set_path(&config, &config.base_exec_prefix, L"/");
+    set_path(&config, &config.platlibdir, L"lib");
+    set_path(&config, &config.stdlib_dir, L"/lib");
+    require_python(Py_InitializeFromConfig(&config));
+    PyConfig_Clear(&config);
+}
+
+/*
+ * Safe: the digest is taken over the very bytes in memory that are compiled
+ * later; the file is not opened again. A NUL is refused because the compiler
+ * would stop there, and what a reviewer reads must be what runs.
+ */
+static void read_package(const struct lz_plan *plan, uint8_t digest[32])
+{
+    lz_read_file(LZ_PATH_PACKAGE, package_source, plan->package_bytes);
+    lz_sha256(package_source, plan->package_bytes, digest);
+    if (memcmp(digest, plan->package_sha256, 32) != 0)
+        lz_fail(LZ_EXIT_PACKAGE, "the package's digest is not the plan's", 0);
+    if (memchr(package_source, 0, plan->package_bytes) != NULL)
+        lz_fail(LZ_EXIT_PACKAGE, "the package holds a NUL byte", 0);
+    package_source[plan->package_bytes] = 0;
+}
+
+/*
+ * Safe: the record repeats the plan's nonce and says what was built in; the
+ * warden believes none of it without the kernel's word, read from outside.
+ */
+static void write_ready(const struct lz_plan *plan, const uint8_t digest[32])
+{
+    struct lz_ready ready = {
+        .magic = LZ_READY_MAGIC,
+        .abi_version = LZ_ABI_VERSION,
+        .record_bytes = sizeof ready,
+        .package_bytes = plan->package_bytes,
+        .python_version_hex = PY_VERSION_HEX,
+        .filter_instructions = LZ_FILTER_INSTRUCTIONS,
+    };
+
+    memcpy(ready.nonce, plan->nonce, sizeof ready.nonce);
+    memcpy(ready.package_sha256, digest, sizeof ready.package_sha256);
+    lz_write_exactly(&ready, sizeof ready, LZ_EXIT_READY);
+}
+
+/* Safe: one byte of one value; the end of the pipe, as when the warden dies, ends the run. */
+static void wait_for_release(void)
+{
+    uint8_t byte = 0;
+
+    lz_read_exactly(&byte, sizeof byte, LZ_EXIT_NOT_RELEASED);
+    if (byte != LZ_RELEASE_BYTE)
+        lz_fail(LZ_EXIT_NOT_RELEASED, "another byte instead of the release", 0);
+}
+
+/*
+ * From here on the package's code runs, and every return value is its word.
+ * The functions below keep Python's own manners; nothing depends on them.
+ */
+
+/* The code of a SystemExit as the interpreter's own main program gives it. */
+static int system_exit_code(PyObject *exception)
+{
+    PyObject *code = PyObject_GetAttrString(exception, "code");
+    long value = LZ_PACKAGE_EXCEPTION;
+
+    if (code == NULL || code == Py_None) {
+        value = code == NULL ? LZ_PACKAGE_EXCEPTION : LZ_PACKAGE_DONE;
+    } else if (PyLong_Check(code)) {
+        value = PyLong_AsLong(code);
+    } else {
+        PyObject *stream = PySys_GetObject("stderr");
+        if (stream != NULL && PyFile_WriteObject(code, stream, Py_PRINT_RAW) == 0)
+            (void)PyFile_WriteString("\n", stream);
+    }
+    PyErr_Clear();
+    Py_XDECREF(code);
+    return value >= 0 && value <= 127 ? (int)value : LZ_PACKAGE_EXCEPTION;
+}
+
+static int handle_exception(void)
+{
+    PyObject *exception;
+    int code;
+
+    if (!PyErr_ExceptionMatches(PyExc_SystemExit)) {
+        PyErr_Print();
+        return LZ_PACKAGE_EXCEPTION;
+    }
+    exception = PyErr_GetRaisedException();
+    code = system_exit_code(exception);
+    Py_DECREF(exception);
+    return code;
+}
+
+static int call_and_forget(PyObject *object, const char *method)
+{
+    PyObject *result = object != NULL ? PyObject_CallMethod(object, method, NULL) : NULL;
+
+    if (result == NULL) {
+        PyErr_Clear();
+        return -1;
+    }
+    Py_DECREF(result);
+    return 0;
+}
+
+/*
+ * What Py_FinalizeEx would have done that a package can notice: exit handlers,
+ * files closed as their last reference goes, the two streams flushed. Tearing
+ * the interpreter down costs milliseconds and protects nothing: the kernel
+ * takes the process away as a whole.
+ */
+static void finish(PyObject *main_dict)
+{
+    PyObject *atexit_module = PyImport_ImportModule("atexit");
+
+    (void)call_and_forget(atexit_module, "_run_exitfuncs");
+    Py_XDECREF(atexit_module);
+    PyDict_Clear(main_dict);
+    (void)call_and_forget(PySys_GetObject("stdout"), "flush");
+    (void)call_and_forget(PySys_GetObject("stderr"), "flush");
+}
+
+/*
+ * Compiles the bytes as UTF-8, coding cookies ignored, so that no codec stands
+ * between what was read and what runs, and runs them once as __main__.
+ */
+static int run_package(void)
+{
+    PyCompilerFlags flags = { .cf_flags = PyCF_IGNORE_COOKIE | PyCF_SOURCE_IS_UTF8,
+                              .cf_feature_version = PY_MINOR_VERSION };
+    PyObject *module = PyImport_AddModule("__main__");
+    PyObject *dict = module != NULL ? PyModule_GetDict(module) : NULL;
+    PyObject *code = NULL, *result = NULL, *file;
+    int exit_code = LZ_PACKAGE_DONE;
+
+    if (dict == NULL)
+        return LZ_PACKAGE_EXCEPTION;
+    file = PyUnicode_FromString(LZ_PATH_PACKAGE);
+    if (file != NULL && PyDict_SetItemString(dict, "__file__", file) == 0)
+        code = Py_CompileStringExFlags((const char *)package_source, LZ_PATH_PACKAGE,
+                                       Py_file_input, &flags, -1);
+    if (code != NULL)
+        result = PyEval_EvalCode(code, dict, dict);
+    if (result == NULL)
+        exit_code = handle_exception();
+    Py_XDECREF(result);
+    Py_XDECREF(code);
+    Py_XDECREF(file);
+    finish(dict);
+    return exit_code;
+}
+
+int main(void)
+{
+    struct lz_plan plan;
+    uint8_t digest[32];
+
+    lz_require_standard_descriptors();
+    lz_close_other_descriptors();
+    empty_environment();
+    read_plan(&plan);
+    ignore_write_signals();
+    lz_set_hard_limits();
+    start_python(lz_hash_seed());
+    read_package(&plan, digest);
+    lz_install_filter();
+    write_ready(&plan, digest);
+    wait_for_release();
+    _exit(run_package());
+}
