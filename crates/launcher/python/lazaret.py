@@ -54,9 +54,9 @@ def write_output(value, indent=None):
     formatter writes.  A second call replaces the output of the first.
     """
     if indent is None:
-        text = _encode(value, 0, "", ",", ":", "")
+        text = _encode(value, 0, "", "", ":", [_NODES_MAX - 1])
     elif indent == 2:
-        text = _encode(value, 0, "\n", ",\n", ": ", "  ") + "\n"
+        text = _encode(value, 0, "\n", "  ", ": ", [_NODES_MAX - 1]) + "\n"
     else:
         raise ValueError("indent must be None or 2")
     try:
@@ -220,19 +220,54 @@ def _refuse_deep_nesting(text):
             raise InputError(f"depth: nested deeper than {_DEPTH_MAX} levels") from None
 
 
-def _encode(value, depth, newline, comma, colon, step):
-    """Return the text of value; newline and comma end with the indentation
-    that its members' own brackets have."""
+def _encode(value, depth, newline, step, colon, budget):
+    """Return the text of value.
+
+    newline begins the line of value's closing bracket, and with one step more
+    the lines of its members; both are empty in the compact form.
+    """
     kind = type(value)
     if kind is str:
         return _quote(value)
-    if kind is int:
-        return _encode_int(value)
     if value is None:
         return "null"
     if value is True:
         return "true"
     if value is False:
         return "false"
-    if depth > _DEPTH_MAX:
+    if isinstance(value, int):
+        try:
+            return int.__repr__(value)
+        except ValueError:
+            raise OutputError("int_digits: an integer of more than 4300 digits") from None
+    if isinstance(value, float):
+        if value - value != 0.0:
+            raise OutputError("nonfinite: JSON has no such number")
+        return float.__repr__(value)
+    if isinstance(value, str):
+        return _quote(value)
+    if isinstance(value, dict):
+        brackets = "{}"
+    elif isinstance(value, (list, tuple)):
+        brackets = "[]"
+    else:
+        raise OutputError(f"type: {kind.__name__} is not a JSON type")
+    if not value:
+        return brackets
+    if depth == _DEPTH_MAX:
         raise OutputError(f"depth: nested deeper than {_DEPTH_MAX} levels")
+    budget[0] -= len(value)
+    if budget[0] < 0:
+        raise OutputError(f"nodes: more than {_NODES_MAX} values")
+    inner = newline + step
+    if brackets == "[]":
+        members = [_encode(item, depth + 1, inner, step, colon, budget) for item in value]
+    else:
+        for key in value:
+            if not isinstance(key, str):
+                raise OutputError(f"type: a key must be str, not {type(key).__name__}")
+        members = [
+            _quote(key) + colon + _encode(value[key], depth + 1, inner, step, colon, budget)
+            for key in sorted(value)
+        ]
+    return brackets[0] + inner + ("," + inner).join(members) + newline + brackets[1]

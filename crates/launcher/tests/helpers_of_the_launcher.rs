@@ -1,6 +1,8 @@
 //! The launcher's pure C helpers, compiled with the host's compiler under the
 //! address and undefined-behaviour sanitizers, against the Rust implementation.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
