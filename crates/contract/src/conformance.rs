@@ -1,19 +1,22 @@
 //! The conformance corpus: documents with the verdict that both sides owe.
 //!
 //! Rust outside the sandbox and Python inside it must give every case the same
-//! verdict, and accepted documents the same bytes. The cases come from three
+//! verdict, and accepted documents the same bytes. The cases come from four
 //! places: public bug reports of other projects (A01 to A11), our own rules at
-//! their edges, and, where the folder of conformance data is at hand, a public
-//! test suite with expected results and a table of doubles.
+//! their edges, documents made from a seed, and, where the folder of
+//! conformance data is at hand, a public test suite with expected results and a
+//! table of doubles.
 //!
 //! Only tests use this module; it is the one place of the crate that opens
 //! files.
 
 mod cases;
 mod folder;
+mod generated;
 
 pub use cases::{public_report_cases, rule_cases};
 pub use folder::{Corpus, CorpusError, open_corpus};
+pub use generated::generated_cases;
 
 use crate::digest::Sha256Digest;
 use crate::json::JsonErrorKind;
