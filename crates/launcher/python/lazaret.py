@@ -121,7 +121,7 @@ def _object(pairs):
         seen = set()
         for key, _ in pairs:
             if key in seen:
-                raise InputError(f"duplicate_key: {key!a}")
+                raise InputError(f"duplicate_key: {key!a:.80}")
             seen.add(key)
     return members
 

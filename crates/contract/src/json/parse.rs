@@ -17,9 +17,11 @@ use crate::limits::{
 use crate::visible;
 
 /// How large a document may be, and the name of the refusal when it is larger.
+/// Depth and digits have the same limits in every document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     bytes_max: usize,
+    nodes_max: usize,
     too_large: JsonErrorKind,
 }
 
@@ -30,6 +32,7 @@ impl Bounds {
     /// An output of a run.
     pub const OUTPUT: Self = Self {
         bytes_max: OUTPUT_BYTES_MAX,
+        nodes_max: JSON_NODES_MAX,
         too_large: JsonErrorKind::SizeOut,
     };
 
@@ -37,8 +40,16 @@ impl Bounds {
     pub const fn document(bytes_max: usize) -> Self {
         Self {
             bytes_max,
+            nodes_max: JSON_NODES_MAX,
             too_large: JsonErrorKind::SizeIn,
         }
+    }
+
+    /// The same with at most `nodes_max` values. Only for documents of our own
+    /// form that are larger than what a package may see, such as receipts.
+    #[must_use]
+    pub const fn with_nodes_max(self, nodes_max: usize) -> Self {
+        Self { nodes_max, ..self }
     }
 }
 
@@ -50,7 +61,7 @@ pub fn parse(document: &[u8]) -> Result<Value, JsonError> {
 /// Parses a document of at most the given size.
 pub fn parse_bounded(document: &[u8], bounds: Bounds) -> Result<Value, JsonError> {
     decode(document, bounds)
-        .and_then(|text| Parser::new(text).document())
+        .and_then(|text| Parser::new(text, bounds.nodes_max).document())
         .map_err(|fault| JsonError::new(document, fault.kind, fault.at, fault.detail))
 }
 
@@ -74,6 +85,7 @@ fn decode(document: &[u8], bounds: Bounds) -> Result<&str, Fault> {
     let Bounds {
         bytes_max,
         too_large,
+        ..
     } = bounds;
     if document.len() > bytes_max {
         let detail = format!(
@@ -121,6 +133,7 @@ struct Parser<'a> {
     at: usize,
     stack: Vec<Frame>,
     nodes: usize,
+    nodes_max: usize,
     /// Offsets of the first value that lies too deep, of the first one too
     /// many, and of the first lone surrogate.
     too_deep_at: Option<usize>,
@@ -129,12 +142,13 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str) -> Self {
+    fn new(text: &'a str, nodes_max: usize) -> Self {
         Self {
             text,
             at: 0,
             stack: Vec::new(),
             nodes: 0,
+            nodes_max,
             too_deep_at: None,
             too_many_at: None,
             lone_surrogate_at: None,
@@ -152,8 +166,8 @@ impl<'a> Parser<'a> {
         }
         if let Some(at) = self.too_many_at {
             let detail = format!(
-                "the document has {} values, at most {JSON_NODES_MAX} are allowed",
-                self.nodes
+                "the document has {} values, at most {} are allowed",
+                self.nodes, self.nodes_max
             );
             return Err(Fault::new(JsonErrorKind::Nodes, at, detail));
         }
@@ -197,7 +211,7 @@ impl<'a> Parser<'a> {
             _ => Some(self.scalar()?),
         };
         self.nodes += 1;
-        if self.nodes > JSON_NODES_MAX {
+        if self.nodes > self.nodes_max {
             self.too_many_at.get_or_insert(start);
         }
         if depth > JSON_DEPTH_MAX {
@@ -458,4 +472,25 @@ fn number_token(text: &str) -> &str {
         }
     }
     &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_of_another_form_may_have_another_number_of_values() {
+        let document = format!("[{}0]", "0,".repeat(JSON_NODES_MAX - 1)).into_bytes();
+        let bounds = Bounds::document(document.len());
+        let refused = parse_bounded(&document, bounds).map_err(|error| error.kind);
+        assert_eq!(refused, Err(JsonErrorKind::Nodes));
+        let wider = bounds.with_nodes_max(JSON_NODES_MAX + 1);
+        assert!(parse_bounded(&document, wider).is_ok());
+        let narrower = bounds.with_nodes_max(1);
+        let refused = parse_bounded(&document, narrower).map_err(|error| error.detail);
+        assert_eq!(
+            refused,
+            Err("the document has 4097 values, at most 1 are allowed".to_owned())
+        );
+    }
 }
