@@ -7,5 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accepted;
+pub mod filter;
 pub mod manifest;
 pub mod pins;
+pub mod policy;
