@@ -17,7 +17,7 @@ use nix::errno::Errno;
 use nix::fcntl::renameat;
 
 use crate::error::{CustodyError, Refusal};
-use crate::held::HeldDir;
+use crate::held::{HeldDir, set_mode};
 use crate::name::RelativeName;
 use crate::resolve::{io_error, retry_on_signal};
 
@@ -133,6 +133,44 @@ fn rename_no_replace(dir: &HeldDir, from: &str, to: &str) -> nix::Result<()> {
     unlinkat(dir.as_fd(), from, UnlinkatFlags::NoRemoveDir)
 }
 
+/// Writes a file in a place that the operator named: whole or not at all, with
+/// exactly `mode`, in the place of one that may be there. A link of that name is
+/// replaced, not followed.
+///
+/// No ancestry is checked: whoever names the place answers for it, and nothing of
+/// ours is read from there.
+///
+/// # Errors
+/// What the kernel says; the file that was there is then still there.
+pub fn write_named(path: &std::path::Path, bytes: &[u8], mode: u32) -> Result<(), CustodyError> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => std::path::Path::new("."),
+    };
+    let fail = |operation| move |source| CustodyError::new(path, io_error(operation, source));
+    let temporary = random_name("new-").map_err(|refusal| CustodyError::new(path, refusal))?;
+    let temporary = parent.join(temporary.as_str());
+    let written = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&temporary)
+        .map_err(fail("create"))
+        .and_then(|mut file| {
+            set_mode(&file, mode).map_err(|refusal| CustodyError::new(path, refusal))?;
+            file.write_all(bytes).map_err(fail("write"))?;
+            file.sync_all().map_err(fail("fsync"))
+        })
+        .and_then(|()| std::fs::rename(&temporary, path).map_err(fail("rename")));
+    if written.is_err() {
+        // The first failure is the one to report.
+        let _ = std::fs::remove_file(&temporary);
+        return written;
+    }
+    File::open(parent)
+        .and_then(|dir| dir.sync_all())
+        .map_err(fail("fsync of the directory"))
+}
+
 /// `prefix` and 32 hex digits of the kernel's randomness.
 ///
 /// # Errors
@@ -233,6 +271,23 @@ mod tests {
             .write_new_durable(&name("a/b"), b"", 0o600)
             .unwrap_err();
         assert!(matches!(error.refusal, Refusal::NotPlain), "{error}");
+    }
+
+    #[test]
+    fn a_named_file_replaces_a_link_and_leaves_nothing_on_failure() {
+        let (root, _held) = held();
+        std::fs::write(root.path().join("target"), b"old").unwrap();
+        symlink("target", root.path().join("record.json")).unwrap();
+        write_named(&root.path().join("record.json"), b"new", 0o600).unwrap();
+        assert_eq!(std::fs::read(root.path().join("target")).unwrap(), b"old");
+        assert_eq!(
+            std::fs::read(root.path().join("record.json")).unwrap(),
+            b"new"
+        );
+        std::fs::create_dir(root.path().join("dir")).unwrap();
+        assert!(write_named(&root.path().join("dir"), b"new", 0o600).is_err());
+        assert!(write_named(&root.path().join("missing/x"), b"new", 0o600).is_err());
+        assert_eq!(entries(&root), ["dir", "record.json", "target"]);
     }
 
     #[test]

@@ -12,18 +12,14 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use lazaret_contract::limits;
+
 use crate::ancestry::Trust;
 use crate::error::{CustodyError, Refusal};
 use crate::facts::{FileFacts, FileKind};
 use crate::held::{FileRules, HeldDir};
 use crate::name::RelativeName;
 use crate::resolve::Resolver;
-
-/// The most regular files of a package (ADR-020).
-pub const PACKAGE_FILES_MAX: usize = 32;
-
-/// The most bytes of all files of a package together (ADR-020).
-pub const PACKAGE_BYTES_MAX: u64 = 512 * 1024;
 
 /// The directories that a package may have, directly below its own.
 pub const PACKAGE_DIRECTORIES: [&str; 2] = ["adapters", "evals"];
@@ -70,8 +66,8 @@ pub struct PackageReader {
 impl Default for PackageReader {
     fn default() -> Self {
         Self {
-            files_max: PACKAGE_FILES_MAX,
-            bytes_max: PACKAGE_BYTES_MAX,
+            files_max: limits::PACKAGE_FILES_MAX,
+            bytes_max: limits::PACKAGE_BYTES_MAX as u64,
             resolver: Resolver::default(),
         }
     }

@@ -14,10 +14,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 
-use lazaret_custody::package::{PACKAGE_BYTES_MAX, PACKAGE_FILES_MAX};
+use lazaret_contract::limits::{self, PACKAGE_FILES_MAX};
 use lazaret_custody::{CustodyError, PackageBytes, PackageReader, Refusal, Trust};
 use nix::sys::stat::Mode;
 use support::*;
+
+const PACKAGE_BYTES_MAX: u64 = limits::PACKAGE_BYTES_MAX as u64;
 
 /// The smallest directory that looks like a package.
 fn package() -> Scratch {
