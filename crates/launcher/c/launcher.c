@@ -17,7 +17,6 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,17 +54,6 @@ static void read_plan(struct lz_plan *plan)
         lz_fail(LZ_EXIT_PLAN, "a reserved field of the plan is set", 0);
     if (plan->package_bytes > LZ_PACKAGE_BYTES_MAX)
         lz_fail(LZ_EXIT_PLAN, "the plan names a package that is too large", 0);
-}
-
-/*
- * Safe: as process 1 of its namespace these signals would be dropped anyway;
- * ignoring them makes a full pipe or a full file an ordinary error for Python
- * under every parent.
- */
-static void ignore_write_signals(void)
-{
-    if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
-        lz_fail(LZ_EXIT_LIMITS, "ignoring SIGPIPE and SIGXFSZ", 0);
 }
 
 static void require_python(PyStatus status)
@@ -124,24 +112,32 @@ static void start_python(uint32_t hash_seed)
     set_path(&config, &config.base_prefix, L"/");
     set_path(&config, &config.base_exec_prefix, L"/");
     set_path(&config, &config.platlibdir, L"lib");
-    set_path(&config, &config.stdlib_dir, L"/lib");
+    set_path(&config, &config.stdlib_dir, L"");
     require_python(Py_InitializeFromConfig(&config));
     PyConfig_Clear(&config);
 }
 
 /*
  * Safe: the digest is taken over the very bytes in memory that are compiled
- * later; the file is not opened again. A NUL is refused because the compiler
- * would stop there, and what a reviewer reads must be what runs.
+ * later; the file is not opened again. What a reviewer reads must be what runs,
+ * so what the compiler would read otherwise is refused: it stops at a NUL, ends
+ * a comment at a carriage return, and skips bytes that are no UTF-8.
  */
 static void read_package(const struct lz_plan *plan, uint8_t digest[32])
 {
+    PyObject *text;
+
     lz_read_file(LZ_PATH_PACKAGE, package_source, plan->package_bytes);
     lz_sha256(package_source, plan->package_bytes, digest);
     if (memcmp(digest, plan->package_sha256, 32) != 0)
         lz_fail(LZ_EXIT_PACKAGE, "the package's digest is not the plan's", 0);
-    if (memchr(package_source, 0, plan->package_bytes) != NULL)
-        lz_fail(LZ_EXIT_PACKAGE, "the package holds a NUL byte", 0);
+    if (memchr(package_source, 0, plan->package_bytes) != NULL ||
+        memchr(package_source, '\r', plan->package_bytes) != NULL)
+        lz_fail(LZ_EXIT_PACKAGE, "the package holds a NUL or a carriage return", 0);
+    text = PyUnicode_DecodeUTF8((const char *)package_source, plan->package_bytes, "strict");
+    if (text == NULL)
+        lz_fail(LZ_EXIT_PACKAGE, "the package is not UTF-8", 0);
+    Py_DECREF(text);
     package_source[plan->package_bytes] = 0;
 }
 
@@ -180,15 +176,17 @@ int main(void)
     struct lz_plan plan;
     uint8_t digest[32];
 
+    lz_settle_signals();
+    lz_protect_relocations();
     lz_require_standard_descriptors();
     lz_close_other_descriptors();
     empty_environment();
     read_plan(&plan);
-    ignore_write_signals();
     lz_set_hard_limits();
     start_python(lz_hash_seed());
     read_package(&plan, digest);
     lz_install_filter();
+    lz_require_silence();
     write_ready(&plan, digest);
     wait_for_release();
     _exit(lz_run_package(package_source));

@@ -71,6 +71,7 @@ struct lz_ready {
  * are below 128, because the filter lets no larger code pass.
  */
 enum lz_exit {
+    LZ_EXIT_RELOCATIONS = 79,  /* relocated data could not be made read-only */
     LZ_EXIT_DESCRIPTORS = 80,  /* 0, 1 or 2 closed, or another one not closed */
     LZ_EXIT_PLAN = 81,         /* plan short, malformed, or end of file */
     LZ_EXIT_LIMITS = 82,       /* a hard limit could not be set or read back */

@@ -23,25 +23,31 @@ static int system_exit_code(PyObject *exception)
         value = PyLong_AsLong(code);
     } else {
         PyObject *stream = PySys_GetObject("stderr");
+        /* Writing runs code of the package, which may let go of the stream. */
+        Py_XINCREF(stream);
         if (stream != NULL && PyFile_WriteObject(code, stream, Py_PRINT_RAW) == 0)
             (void)PyFile_WriteString("\n", stream);
+        Py_XDECREF(stream);
     }
     PyErr_Clear();
     Py_XDECREF(code);
     return value >= 0 && value <= 127 ? (int)value : LZ_PACKAGE_EXCEPTION;
 }
 
+/*
+ * An exception is shown and never handed to the package's own excepthook:
+ * PyErr_Print() would, and a SystemExit from there ends the process inside it.
+ */
 static int handle_exception(void)
 {
-    PyObject *exception;
-    int code;
+    int is_exit = PyErr_ExceptionMatches(PyExc_SystemExit);
+    PyObject *exception = PyErr_GetRaisedException();
+    int code = LZ_PACKAGE_EXCEPTION;
 
-    if (!PyErr_ExceptionMatches(PyExc_SystemExit)) {
-        PyErr_Print();
-        return LZ_PACKAGE_EXCEPTION;
-    }
-    exception = PyErr_GetRaisedException();
-    code = system_exit_code(exception);
+    if (is_exit)
+        code = system_exit_code(exception);
+    else
+        PyErr_DisplayException(exception);
     Py_DECREF(exception);
     return code;
 }
@@ -59,10 +65,11 @@ static int call_and_forget(PyObject *object, const char *method)
 }
 
 /*
- * What Py_FinalizeEx would have done that a package can notice: exit handlers,
- * files closed as their last reference goes, the two streams flushed. Tearing
- * the interpreter down costs milliseconds and protects nothing: the kernel
- * takes the process away as a whole.
+ * Instead of Py_FinalizeEx, which costs milliseconds and protects nothing, as
+ * the kernel takes the process away as a whole: exit handlers run, the package's
+ * globals go, which closes the files that they alone hold, and the two streams
+ * are flushed. A file that something else keeps alive must be closed by the
+ * package; one that is not leaves an incomplete output, which the host refuses.
  */
 static void finish(PyObject *main_dict)
 {
@@ -90,6 +97,8 @@ int lz_run_package(const uint8_t *source)
 
     if (dict == NULL)
         return LZ_PACKAGE_EXCEPTION;
+    /* The package may take its own module out of sys.modules. */
+    Py_INCREF(dict);
     file = PyUnicode_FromString(LZ_PATH_PACKAGE);
     if (file != NULL && PyDict_SetItemString(dict, "__file__", file) == 0)
         code = Py_CompileStringExFlags((const char *)source, LZ_PATH_PACKAGE,
@@ -102,5 +111,6 @@ int lz_run_package(const uint8_t *source)
     Py_XDECREF(code);
     Py_XDECREF(file);
     finish(dict);
+    Py_DECREF(dict);
     return exit_code;
 }

@@ -1,12 +1,16 @@
+#define _GNU_SOURCE
 #include "sys.h"
 
 #include "lazaret_filter.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <link.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,7 +25,7 @@
 #define EINTR_ATTEMPTS_MAX 16
 
 /* How many descriptor numbers lz_close_other_descriptors() looks at. */
-#define PROVED_DESCRIPTORS 4096
+#define PROVED_DESCRIPTORS 1024
 
 /*
  * Safe: formats into a bounded buffer on the stack and uses only write(2) and
@@ -59,32 +63,16 @@ void lz_require_standard_descriptors(void)
 
 /*
  * Safe: close_range(2) takes the whole range in one call and cannot be asked
- * about it afterwards, so poll(2) is: it answers POLLNVAL for each number that
- * is not open. Numbers beyond that are proved from outside at the barrier.
+ * about it afterwards, so each number is: F_GETFD fails with EBADF for one that
+ * is not open. poll(2) would not do; it calls an O_PATH descriptor not open.
+ * Numbers beyond are proved from outside at the barrier.
  */
 void lz_close_other_descriptors(void)
 {
-    static struct pollfd asked[PROVED_DESCRIPTORS];
-    struct rlimit limit;
-    nfds_t count = 0;
-    int answered;
-
     if (syscall(SYS_close_range, 3U, ~0U, 0U) != 0)
         lz_fail(LZ_EXIT_DESCRIPTORS, "close_range of everything above 2", errno);
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        lz_fail(LZ_EXIT_DESCRIPTORS, "reading the descriptor limit", errno);
-    while (count < PROVED_DESCRIPTORS && count < limit.rlim_cur) {
-        asked[count].fd = 3 + (int)count;
-        asked[count].events = 0;
-        count++;
-    }
-    answered = poll(asked, count, 0);
-    if (answered < 0)
-        lz_fail(LZ_EXIT_DESCRIPTORS, "asking for open descriptors", errno);
-    if ((nfds_t)answered != count)
-        lz_fail(LZ_EXIT_DESCRIPTORS, "a descriptor above 2 is still open", 0);
-    for (nfds_t i = 0; i < count; i++)
-        if (asked[i].revents != POLLNVAL)
+    for (int descriptor = 3; descriptor < PROVED_DESCRIPTORS; descriptor++)
+        if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF)
             lz_fail(LZ_EXIT_DESCRIPTORS, "a descriptor above 2 is still open", 0);
 }
 
@@ -122,6 +110,36 @@ void lz_write_exactly(const void *bytes, size_t size, enum lz_exit code)
         at += count;
         size -= (size_t)count;
     }
+}
+
+/*
+ * Safe: only asks. The warden sends the release after it has seen the ready
+ * record; a byte that waits before that is not an answer to it.
+ */
+void lz_require_silence(void)
+{
+    struct pollfd standard_input = { .fd = 0, .events = POLLIN };
+    int answered = poll(&standard_input, 1, 0);
+
+    if (answered < 0)
+        lz_fail(LZ_EXIT_NOT_RELEASED, "asking for waiting input", errno);
+    if (answered > 0)
+        lz_fail(LZ_EXIT_NOT_RELEASED, "input was waiting before the barrier", 0);
+}
+
+/*
+ * Safe: as process 1 of its namespace SIGPIPE and SIGXFSZ would be dropped
+ * anyway; ignoring them makes a full pipe or a full file an ordinary error
+ * under every parent. An inherited mask would stay through exec.
+ */
+void lz_settle_signals(void)
+{
+    sigset_t none;
+
+    if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
+        lz_fail(LZ_EXIT_LIMITS, "ignoring SIGPIPE and SIGXFSZ", errno);
+    if (sigemptyset(&none) != 0 || sigprocmask(SIG_SETMASK, &none, NULL) != 0)
+        lz_fail(LZ_EXIT_LIMITS, "emptying the signal mask", errno);
 }
 
 static void set_hard_limit(int resource, rlim_t value, const char *failure)
@@ -206,6 +224,8 @@ void lz_read_file(const char *path, uint8_t *bytes, size_t size)
  */
 void lz_install_filter(void)
 {
+    _Static_assert(sizeof lz_filter / sizeof lz_filter[0] == LZ_FILTER_INSTRUCTIONS,
+                   "the kernel and the warden are told the filter's true length");
     struct sock_fprog program = {
         .len = LZ_FILTER_INSTRUCTIONS,
         .filter = (struct sock_filter *)(uintptr_t)lz_filter,
@@ -219,16 +239,44 @@ void lz_install_filter(void)
         lz_fail(LZ_EXIT_FILTER, "installing the filter", errno);
 }
 
+/* Where the linker put the ELF header of this program. */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+/*
+ * Safe: the addresses come from this program's own header. The toolchain's
+ * start-up code for a static PIE relocates and leaves the RELRO part writable,
+ * so the header alone would promise what does not hold.
+ */
+void lz_protect_relocations(void)
+{
+    uintptr_t base = (uintptr_t)&__ehdr_start;
+    const ElfW(Phdr) *header = (const ElfW(Phdr) *)(base + __ehdr_start.e_phoff);
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    for (unsigned at = 0; at < __ehdr_start.e_phnum; at++) {
+        uintptr_t start = (base + header[at].p_vaddr) & ~(page - 1);
+        uintptr_t end = (base + header[at].p_vaddr + header[at].p_memsz) & ~(page - 1);
+
+        if (header[at].p_type != PT_GNU_RELRO)
+            continue;
+        if (mprotect((void *)start, end - start, PROT_READ) != 0)
+            lz_fail(LZ_EXIT_RELOCATIONS, "making relocated data read-only", errno);
+        return;
+    }
+    lz_fail(LZ_EXIT_RELOCATIONS, "the program has no RELRO part", 0);
+}
+
 /*
  * Replaces libc's mmap in this static binary. The toolchain's malloc gives each
  * mapping an address as a hint; the filter accepts none, because scattered
  * hints turn 128 MiB of address space into hundreds of MiB of page tables.
- * Safe: dropping a hint is always allowed (mmap(2)); a fixed address is no hint
- * and is passed on, to be refused by the filter once that is in place.
+ * Safe: dropping a hint is always allowed (mmap(2)); an address that is no hint
+ * is passed on, to be refused by the filter once that is in place.
  */
 void *mmap(void *address, size_t size, int protection, int flags, int descriptor, off_t offset)
 {
-    void *kept = (flags & MAP_FIXED) != 0 ? address : NULL;
+    int fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
 
-    return (void *)syscall(SYS_mmap, kept, size, protection, flags, descriptor, offset);
+    return (void *)syscall(SYS_mmap, fixed != 0 ? address : NULL, size, (long)protection,
+                           (long)flags, (long)descriptor, (long)offset);
 }

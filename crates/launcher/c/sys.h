@@ -16,14 +16,23 @@
  */
 _Noreturn void lz_fail(enum lz_exit code, const char *detail, int error_number);
 
+/* Makes the part of this program that is written only by relocation read-only. */
+void lz_protect_relocations(void);
+
+/* Ignores SIGPIPE and SIGXFSZ, and empties the signal mask. */
+void lz_settle_signals(void);
+
 /* Refuses to go on unless 0, 1 and 2 are open. */
 void lz_require_standard_descriptors(void);
 
-/* Closes every descriptor above 2, then proves it for as many as poll(2) takes. */
+/* Closes every descriptor above 2, then asks for each of the first 1024. */
 void lz_close_other_descriptors(void);
 
 /* Reads exactly `size` bytes from stdin, or fails with `code`. */
 void lz_read_exactly(void *bytes, size_t size, enum lz_exit code);
+
+/* Refuses to go on when stdin has bytes, or its end, waiting. */
+void lz_require_silence(void);
 
 /* Writes exactly `size` bytes to stdout, or fails with `code`. */
 void lz_write_exactly(const void *bytes, size_t size, enum lz_exit code);

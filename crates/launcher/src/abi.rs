@@ -42,6 +42,7 @@ pub struct lz_ready {
     pub filter_instructions: u32,
     pub reserved: [u32; 9usize],
 }
+pub const LZ_EXIT_RELOCATIONS: lz_exit = 79;
 pub const LZ_EXIT_DESCRIPTORS: lz_exit = 80;
 pub const LZ_EXIT_PLAN: lz_exit = 81;
 pub const LZ_EXIT_LIMITS: lz_exit = 82;

@@ -11,6 +11,8 @@ use crate::abi;
 /// steps 7, 8 and 10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LauncherStage {
+    /// Relocated data could not be made read-only.
+    Relocations,
     /// Descriptor 0, 1 or 2 was closed, or another one could not be closed.
     Descriptors,
     /// The plan was short, malformed, or stdin ended.
@@ -33,7 +35,8 @@ pub enum LauncherStage {
 
 impl LauncherStage {
     /// Every stage, in the order in which the launcher passes them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
+        Self::Relocations,
         Self::Descriptors,
         Self::Plan,
         Self::Limits,
@@ -49,6 +52,7 @@ impl LauncherStage {
     #[must_use]
     pub const fn exit_code(self) -> u32 {
         match self {
+            Self::Relocations => abi::LZ_EXIT_RELOCATIONS,
             Self::Descriptors => abi::LZ_EXIT_DESCRIPTORS,
             Self::Plan => abi::LZ_EXIT_PLAN,
             Self::Limits => abi::LZ_EXIT_LIMITS,
@@ -73,6 +77,7 @@ impl LauncherStage {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Relocations => "relocations",
             Self::Descriptors => "descriptors",
             Self::Plan => "plan",
             Self::Limits => "limits",
