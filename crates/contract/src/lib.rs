@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod closed;
 #[cfg(feature = "test-support")]
 pub mod conformance;
 pub mod digest;
@@ -19,4 +20,9 @@ pub mod formatter;
 pub mod fuzz_bodies;
 pub mod json;
 pub mod limits;
+pub mod pointer;
+pub mod problem;
+pub mod schema;
+pub mod suggest;
+pub mod text_rules;
 pub mod visible;
