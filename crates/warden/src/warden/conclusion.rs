@@ -1,0 +1,200 @@
+//! Step 12: the end of every run, however it came to it.
+
+use std::io;
+
+use lazaret_contract::digest::Sha256Digest;
+use lazaret_contract::limits::{CPU_LIMIT_S, OUTPUT_BYTES_MAX, STREAM_BYTES_MAX};
+
+use super::Warden;
+use crate::ending::{CallEntry, Ending, ProcessEnd};
+use crate::frame::Kind;
+use crate::outcome;
+use crate::record::{
+    Cleanup, Closing, OUTCOME_SCHEMA, Outcome, OutputRecord, RunUsage, StagedDigests,
+    StreamRecord,
+};
+use crate::sandbox::Sandbox;
+use crate::stage::{InodeFacts, Stage, digest_of};
+use crate::sys;
+use crate::tracing::{all_ended, kill_and_reap};
+
+/// The kernel compares RLIMIT_CPU with a sum that it takes at ticks; what wait4(2)
+/// says is exact and may lie this much below.
+const CPU_TICK_TOLERANCE_NS: u64 = 100_000_000;
+
+/// The largest file of a closure that is read again, in bytes.
+const CLOSURE_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+impl Warden {
+    /// What a process that ended by itself, after the release, ended as. The word is
+    /// the kernel's; the package's streams and files can only make it worse.
+    pub(super) fn classify(&self) -> Ending {
+        let Some(sandbox) = &self.sandbox else {
+            return super::barrier_step::missing("the sandbox");
+        };
+        match sandbox.launcher_end() {
+            None => super::barrier_step::missing("the launcher's end"),
+            Some(ProcessEnd::Signalled(signal)) => signalled(sandbox, signal),
+            Some(ProcessEnd::Exited(code)) => match u8::try_from(code) {
+                Ok(code) if code < 128 => Ending::Exited { code },
+                _ => Ending::ExitCodeForbidden { code },
+            },
+        }
+    }
+
+    /// Kills, reaps, hashes, writes, reports.
+    pub(super) fn conclude(mut self, ending: Ending) -> io::Result<()> {
+        let cleanup = self.clean_up()?;
+        self.drain_streams();
+        let output = self.read_output();
+        let ending = self.with_limits_that_were_hit(ending, output.as_ref());
+        let mut outcome = Outcome {
+            schema: OUTCOME_SCHEMA.to_owned(),
+            run_id: self.spec.as_ref().map(|spec| spec.run_id.clone()),
+            ending,
+            phase: self.phase,
+            released: self.released_ns.is_some(),
+            usage: self.usage(output.as_ref()),
+            cleanup,
+            closing: self.stage.as_ref().map(|stage| closing(stage, self.sandbox.as_ref(), output)),
+            stdout: self.sandbox.as_ref().map_or(StreamRecord::default(), |s| s.stdout.record()),
+            stderr: self.sandbox.as_ref().map_or(StreamRecord::default(), |s| s.stderr.record()),
+            recorded: true,
+        };
+        if let Err(detail) = self.write(&outcome) {
+            let instead_of = Some(Box::new(outcome.ending));
+            outcome.ending = Ending::RecordFailed {
+                record: "outcome".to_owned(),
+                detail,
+                instead_of,
+            };
+            outcome.recorded = false;
+        }
+        let payload = serde_json::to_vec(&outcome).map_err(io::Error::other)?;
+        self.send(Kind::Outcome, &payload)
+    }
+
+    fn clean_up(&mut self) -> io::Result<Cleanup> {
+        let Some(sandbox) = &mut self.sandbox else {
+            // Nothing was started; the kernel says so.
+            let none_left = sys::wait_any()? == sys::Waited::NoneLeft;
+            return Ok(Cleanup { reaped: Vec::new(), none_left, descriptors_show_end: true });
+        };
+        kill_and_reap(sandbox)?;
+        Ok(Cleanup {
+            reaped: sandbox.reaped.clone(),
+            none_left: sys::wait_any()? == sys::Waited::NoneLeft,
+            descriptors_show_end: all_ended(sandbox)?,
+        })
+    }
+
+    /// What was still in the pipes. Nobody can write any more, so this cannot wait.
+    fn drain_streams(&mut self) {
+        if let Some(sandbox) = &mut self.sandbox {
+            // What cannot be read is not there; the ending stands without it.
+            let _ = sandbox.stdout.read(STREAM_BYTES_MAX);
+            let _ = sandbox.stderr.read(STREAM_BYTES_MAX);
+        }
+    }
+
+    /// An exit is none if a limit was hit that only shows now.
+    fn with_limits_that_were_hit(&self, ending: Ending, output: Option<&OutputRecord>) -> Ending {
+        if !matches!(ending, Ending::Exited { .. }) {
+            return ending;
+        }
+        if let Some(which) = self.stream_over_limit() {
+            return Ending::StreamLimit { which };
+        }
+        match output {
+            Some(OutputRecord { sha256: None, .. }) => Ending::OutputLimit,
+            _ => ending,
+        }
+    }
+
+    fn read_output(&self) -> Option<OutputRecord> {
+        let output = &self.run.as_ref()?.output;
+        let bytes = output.metadata().ok()?.len();
+        let limit = u64::try_from(OUTPUT_BYTES_MAX).unwrap_or(u64::MAX);
+        let sha256 = if bytes <= limit { digest_of(output, limit).ok() } else { None };
+        Some(OutputRecord { bytes, sha256 })
+    }
+
+    fn usage(&self, output: Option<&OutputRecord>) -> RunUsage {
+        let Some(sandbox) = &self.sandbox else { return RunUsage::default() };
+        let launcher = sandbox.launcher.as_ref();
+        let used = launcher.map(|launcher| launcher.usage).unwrap_or_default();
+        let exit = launcher.and_then(|launcher| launcher.exit);
+        let ended_ns = sandbox.ended_ns.unwrap_or(sandbox.started_ns);
+        RunUsage {
+            cpu_user_ns: used.cpu_user_ns,
+            cpu_system_ns: used.cpu_system_ns,
+            wall_ns: ended_ns.saturating_sub(sandbox.started_ns),
+            package_wall_ns: self.released_ns.map_or(0, |from| ended_ns.saturating_sub(from)),
+            peak_memory_bytes: exit
+                .and_then(|exit| exit.peak_memory_bytes)
+                .unwrap_or(used.peak_memory_bytes),
+            page_tables_bytes: exit.and_then(|exit| exit.page_tables_bytes).unwrap_or(0),
+            stdout_bytes: sandbox.stdout.counted_bytes(),
+            stderr_bytes: sandbox.stderr.counted_bytes(),
+            output_bytes: output.map_or(0, |output| output.bytes),
+        }
+    }
+
+    fn write(&self, outcome: &Outcome) -> Result<(), String> {
+        let run = self.run.as_ref().ok_or("there is no run directory")?;
+        let payload = serde_json::to_vec(outcome).map_err(|error| error.to_string())?;
+        outcome::write_outcome(&run.dir, &self.token, &payload).map_err(|error| error.to_string())
+    }
+}
+
+/// A signal that came from inside the kernel, not from the warden.
+fn signalled(sandbox: &Sandbox, signal: i32) -> Ending {
+    let launcher = sandbox.launcher.as_ref();
+    let registers = launcher.and_then(|launcher| launcher.exit).and_then(|exit| exit.registers);
+    match (signal, registers) {
+        (libc::SIGSYS, Some(registers)) => Ending::DeniedCall {
+            number: registers.call_number,
+            entry: match registers.entry {
+                sys::Entry::Syscall => CallEntry::Syscall,
+                sys::Entry::Int80 => CallEntry::Int80,
+                sys::Entry::Other => CallEntry::Other,
+            },
+        },
+        (libc::SIGKILL, _) => {
+            let used = launcher.map(|launcher| launcher.usage).unwrap_or_default();
+            let cpu_ns = used.cpu_user_ns.saturating_add(used.cpu_system_ns);
+            let limit_ns = CPU_LIMIT_S * 1_000_000_000;
+            if cpu_ns.saturating_add(CPU_TICK_TOLERANCE_NS) >= limit_ns {
+                Ending::CpuLimit
+            } else {
+                Ending::Signalled { signal }
+            }
+        }
+        _ => Ending::Signalled { signal },
+    }
+}
+
+/// Hashes again what was staged. What cannot be read again has changed.
+fn closing(stage: &Stage, sandbox: Option<&Sandbox>, output: Option<OutputRecord>) -> Closing {
+    let again = |file: &std::fs::File| {
+        digest_of(file, CLOSURE_FILE_BYTES_MAX)
+            .unwrap_or_else(|_| Sha256Digest::from_bytes([0; 32]))
+    };
+    let same_inode = |file: &std::fs::File, facts: &InodeFacts| {
+        file.metadata().is_ok_and(|found| InodeFacts::of(&found) == *facts)
+    };
+    let from_process = sandbox
+        .and_then(|sandbox| sandbox.executable.as_ref())
+        .and_then(|executable| executable.known_sha256());
+    let digests = StagedDigests {
+        package: again(&stage.package),
+        input: again(&stage.input),
+        bwrap: again(&stage.bwrap.file),
+        launcher: from_process.unwrap_or_else(|| again(&stage.launcher.file)),
+        filter: again(&stage.filter.file),
+    };
+    let files = [&stage.bwrap, &stage.launcher, &stage.filter];
+    let unchanged = digests == stage.digests
+        && files.iter().all(|held| same_inode(&held.file, &held.facts));
+    Closing { digests, unchanged, output }
+}
