@@ -1,0 +1,3 @@
+//! The package state machine of a deployment: pure, no I/O, no clock.
+
+#![forbid(unsafe_code)]
