@@ -73,9 +73,8 @@ impl HeldDir {
         walk(&canonical, &[], trust, 0)
     }
 
-    /// As [`HeldDir::open_trusted`], making what is missing: directories above with
-    /// mode 0700 as the XDG base directory specification wants it, the last one with
-    /// `mode`.
+    /// As [`HeldDir::open_trusted`], making each directory that is missing with
+    /// `mode`; 0700 is what the XDG base directory specification wants.
     ///
     /// # Errors
     /// Those of [`HeldDir::open_trusted`]; [`Refusal::NotPlain`] if a missing
@@ -131,8 +130,7 @@ fn walk(
         let parent = path.clone();
         path.push(name);
         if index >= names.len() {
-            let birth_mode = if index + 1 == steps { mode } else { 0o700 };
-            match create_dir_in(&current, name, birth_mode) {
+            match create_dir_in(&current, name, mode) {
                 // Another process may have made it in the meantime: it is checked
                 // like any other.
                 Ok(()) | Err(Refusal::Exists) => {}
@@ -294,12 +292,12 @@ mod tests {
     }
 
     #[test]
-    fn missing_directories_are_made_private_and_the_last_with_its_mode() {
+    fn missing_directories_are_made_with_the_mode_and_found_ones_keep_theirs() {
         let root = scratch();
         let place = root.path().join("share").join("a b").join("lazaret");
         let held = HeldDir::create_trusted(&place, Trust::acting(), 0o711).unwrap();
         assert_eq!(held.path(), place.canonicalize().unwrap());
-        assert_eq!(mode(&root.path().join("share")), 0o700);
+        assert_eq!(mode(&root.path().join("share")), 0o711);
         assert_eq!(mode(&place), 0o711);
         // A second call finds it and leaves its mode alone.
         set(&place, 0o700);
