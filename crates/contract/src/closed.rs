@@ -54,11 +54,6 @@ impl<'a, 'p> Fields<'a, 'p> {
         Some((value, place))
     }
 
-    /// The field `name` and its place, where it is there.
-    pub fn optional(&self, name: &str) -> Option<(&'a Value, Pointer)> {
-        Some((self.members.get(name)?, self.pointer.member(name)))
-    }
-
     /// A string.
     pub fn string(&mut self, name: &str) -> Option<&'a str> {
         let (value, place) = self.required(name)?;

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bundled;
 mod closed;
 #[cfg(feature = "test-support")]
 pub mod conformance;
@@ -18,10 +19,13 @@ pub mod digest;
 pub mod formatter;
 #[cfg(feature = "test-support")]
 pub mod fuzz_bodies;
+pub mod identity;
 pub mod json;
 pub mod limits;
+pub mod package;
 pub mod pointer;
 pub mod problem;
+pub mod profiles;
 pub mod schema;
 pub mod suggest;
 pub mod text_rules;

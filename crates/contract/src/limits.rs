@@ -59,3 +59,6 @@ pub const PACKAGE_FILES_MAX: usize = 32;
 
 /// Largest sum of the sizes of a package's files (ADR-020), in bytes.
 pub const PACKAGE_BYTES_MAX: usize = 512 * 1024;
+
+/// Largest `manifest.json`, and largest `adapters/adapter.json`, in bytes.
+pub const PACKAGE_DOCUMENT_BYTES_MAX: usize = 64 * 1024;

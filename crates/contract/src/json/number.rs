@@ -43,6 +43,12 @@ impl From<i64> for Integer {
     }
 }
 
+impl From<u64> for Integer {
+    fn from(value: u64) -> Self {
+        Self(value.to_string().into())
+    }
+}
+
 impl fmt::Display for Integer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
@@ -212,7 +218,7 @@ mod tests {
             Some(i64::MIN)
         );
         assert_eq!(Integer::from_token("9223372036854775808").to_i64(), None);
-        assert_eq!(Integer::from_token("-0"), Integer::from(0));
+        assert_eq!(Integer::from_token("-0"), Integer::from(0_i64));
         assert_eq!(Integer::from_token("-120").digits(), 3);
     }
 }
