@@ -10,10 +10,13 @@ use std::ops::RangeInclusive;
 
 use super::diagram::{Diagrams, Node, NodeId, WORD_BITS, Word};
 use super::{Filter, symbolic};
-use crate::policy::{AUDIT_ARCH_X86_64, Action, Policy, Syscall, parameters_of};
+use crate::policy::{AUDIT_ARCH_X86_64, Action, Call, Policy, Syscall, parameters_of};
 
 /// No filter of ours comes near; a program with more terms is not listed.
 const TERMS_MAX: usize = 65_536;
+
+/// How many calls that are answered alike are named one by one.
+const NAMES_MAX: usize = 16;
 
 /// Some bits of an argument and what they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +95,19 @@ impl AcceptedSet {
             }
         }
         Ok(Self { entries })
+    }
+
+    /// What the listing says about a call.
+    pub fn answer(&self, call: &Call) -> Action {
+        self.entries
+            .iter()
+            .filter(|entry| {
+                entry.architectures.contains(&call.architecture)
+                    && entry.numbers.contains(&call.number)
+            })
+            .flat_map(|entry| &entry.outcomes)
+            .find(|outcome| outcome.arguments.iter().all(|bits| bits.holds(call)))
+            .map_or(Action::KillProcess, |outcome| outcome.action)
     }
 
     /// Whether only native x86_64 calls without the x32 bit are in the set.
@@ -206,15 +222,16 @@ impl fmt::Display for AcceptedSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.entries {
             let (first, last) = (*entry.numbers.start(), *entry.numbers.end());
-            let syscall = Syscall::by_number(first);
-            let name = syscall.map_or("?", |known| known.name);
+            let name = Syscall::by_number(first).map_or("?", |known| known.name);
             if entry.architectures != (AUDIT_ARCH_X86_64..=AUDIT_ARCH_X86_64) {
                 writeln!(f, "architectures {:x?}", entry.architectures)?;
             }
-            if first == last {
-                writeln!(f, "{first} {name}")?;
-            } else {
-                writeln!(f, "{first} to {last}")?;
+            for number in (first..=last).take(NAMES_MAX) {
+                let name = Syscall::by_number(number).map_or("?", |known| known.name);
+                writeln!(f, "{number} {name}")?;
+            }
+            if usize::try_from(last - first).unwrap_or(usize::MAX) >= NAMES_MAX {
+                writeln!(f, "and so on to {last}")?;
             }
             entry.write_outcomes(f, name)?;
         }
@@ -258,6 +275,11 @@ impl Entry {
 }
 
 impl ArgumentBits {
+    /// Whether the call's argument has these bits.
+    pub fn holds(&self, call: &Call) -> bool {
+        call.argument(self.index) & self.mask == self.value
+    }
+
     fn write(&self, f: &mut fmt::Formatter<'_>, syscall: &str) -> fmt::Result {
         let parameter = parameters_of(syscall).and_then(|all| all.get(usize::from(self.index)));
         match parameter {

@@ -136,13 +136,13 @@ except PermissionError:
 raise SystemExit(1)
 ";
 
-/// The interpreter's own traceback, not the module's: it reads the source in C.
+/// What a destructor raises is shown by the interpreter's own traceback, which
+/// reads the source line in C.
 const TRACEBACK: &str = "\
-import sys
-try:
-    1 / 0
-except ZeroDivisionError:
-    sys.__excepthook__(*sys.exc_info())
+class Raises:
+    def __del__(self):
+        1 / 0
+Raises()
 ";
 
 /// Python then speaks through C's stream, which must not be the end of the run.

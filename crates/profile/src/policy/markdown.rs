@@ -20,7 +20,7 @@ const INTRODUCTION: &str = "\
 # The system call filter
 
 <!-- Generated from policy.toml. To change this page, change that file and run
-     LAZARET_BLESS=1 cargo test -p lazaret-profile --test filter_documentation -->
+     LAZARET_BLESS=1 cargo test -p lazaret-profile --test filter -->
 
 The launcher installs this filter before a byte of the package is compiled. From then on nothing
 in the process, not even an interpreter that has been taken over, can ask the kernel for anything
@@ -123,11 +123,7 @@ fn describe(syscall: &str, condition: &Condition) -> String {
         }
     };
     let width = condition.width.name();
-    cell_safe(&format!("`{}` ({width}) {comparison}", parameter.name))
-}
-
-fn cell_safe(text: &str) -> String {
-    text.replace('|', "\\|")
+    format!("`{}` ({width}) {comparison}", parameter.name).replace('|', "\\|")
 }
 
 /// A value by the constants of the argument's family, if they make it up.
@@ -165,7 +161,11 @@ fn names(family: &str, value: u64, mask: u64) -> Option<String> {
     if family == "O_" && value & 3 == 0 {
         parts.push("O_RDONLY");
     }
-    for (name, bit) in of_family().filter(|&(_, number)| number.is_power_of_two()) {
+    let mut bits: Vec<(&str, u64)> = of_family()
+        .filter(|&(_, number)| number.is_power_of_two())
+        .collect();
+    bits.sort_unstable_by_key(|&(_, bit)| bit);
+    for (name, bit) in bits {
         if rest & bit != 0 {
             parts.push(name);
             rest &= !bit;
