@@ -33,8 +33,13 @@ pub enum CapabilitySet {
 
 impl CapabilitySet {
     /// All five.
-    pub const ALL: [Self; 5] =
-        [Self::Inheritable, Self::Permitted, Self::Effective, Self::Bounding, Self::Ambient];
+    pub const ALL: [Self; 5] = [
+        Self::Inheritable,
+        Self::Permitted,
+        Self::Effective,
+        Self::Bounding,
+        Self::Ambient,
+    ];
 
     /// Its field in /proc/PID/status.
     #[must_use]
@@ -103,6 +108,10 @@ pub enum Fact {
     Threads,
     /// No signal is blocked.
     BlockedSignals,
+    /// Which signals are ignored: the two that the launcher ignores.
+    IgnoredSignals,
+    /// No signal has a handler.
+    CaughtSignals,
     /// The file mode creation mask.
     Umask,
     /// Transparent huge pages are off.
@@ -158,8 +167,16 @@ impl fmt::Display for Fact {
         // The one spelling of a fact is the one of the records.
         match serde_json::to_value(self) {
             Ok(serde_json::Value::String(name)) => f.write_str(&name),
-            Ok(other) => write!(f, "{other}"),
-            Err(_) => write!(f, "{self:?}"),
+            Ok(serde_json::Value::Object(fields)) => {
+                for (name, which) in fields {
+                    match which.as_str() {
+                        Some(which) => write!(f, "{name} {which}")?,
+                        None => write!(f, "{name} {which}")?,
+                    }
+                }
+                Ok(())
+            }
+            _ => write!(f, "{self:?}"),
         }
     }
 }

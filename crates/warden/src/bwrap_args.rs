@@ -52,22 +52,42 @@ impl BwrapPlan {
         let mut line = CommandLine(vec![c"bwrap".to_owned()]);
         // All namespaces there are, each named: --unshare-all would skip what the
         // kernel lacks.
-        line.words(&["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]);
+        line.words(&[
+            "--unshare-user",
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+        ]);
         line.words(&["--unshare-net", "--unshare-cgroup"]);
         // No further user namespace; pid 1 of the PID namespace is the launcher
         // itself, so the kernel empties the namespace when it ends.
-        line.words(&["--disable-userns", "--as-pid-1", "--die-with-parent", "--new-session"]);
+        line.words(&[
+            "--disable-userns",
+            "--as-pid-1",
+            "--die-with-parent",
+            "--new-session",
+        ]);
         line.words(&["--cap-drop", "ALL", "--clearenv"]);
-        line.words(&["--uid"]).number(INSIDE_ID).words(&["--gid"]).number(INSIDE_ID);
+        line.words(&["--uid"])
+            .number(INSIDE_ID)
+            .words(&["--gid"])
+            .number(INSIDE_ID);
         line.words(&["--hostname", HOST_NAME]);
-        line.words(&["--ro-bind"]).path(&self.launcher)?.fixed(abi::LZ_PATH_LAUNCHER);
+        line.words(&["--ro-bind"])
+            .path(&self.launcher)?
+            .fixed(abi::LZ_PATH_LAUNCHER);
         // Copies into files that have no name outside; readable by any uid.
-        line.words(&["--perms", "0444", "--ro-bind-data"]).number(self.package_fd);
+        line.words(&["--perms", "0444", "--ro-bind-data"])
+            .number(self.package_fd);
         line.fixed(abi::LZ_PATH_PACKAGE);
-        line.words(&["--perms", "0444", "--ro-bind-data"]).number(self.input_fd);
+        line.words(&["--perms", "0444", "--ro-bind-data"])
+            .number(self.input_fd);
         line.fixed(abi::LZ_PATH_INPUT);
-        line.words(&["--perms", "0555", "--dir"]).fixed(abi::LZ_PATH_OUTPUT_DIR);
-        line.words(&["--bind"]).path(&self.output)?.fixed(abi::LZ_PATH_OUTPUT);
+        line.words(&["--perms", "0555", "--dir"])
+            .fixed(abi::LZ_PATH_OUTPUT_DIR);
+        line.words(&["--bind"])
+            .path(&self.output)?
+            .fixed(abi::LZ_PATH_OUTPUT);
         // Last of the mounts: it takes away the right to make any further name.
         line.words(&["--remount-ro", "/", "--chdir", "/", "--"]);
         line.fixed(abi::LZ_PATH_LAUNCHER);
@@ -88,7 +108,11 @@ impl CommandLine {
 
     /// A path of the ABI, which ends with a NUL byte there.
     fn fixed(&mut self, path: &[u8]) -> &mut Self {
-        self.0.push(CStr::from_bytes_until_nul(path).unwrap_or_default().to_owned());
+        self.0.push(
+            CStr::from_bytes_until_nul(path)
+                .unwrap_or_default()
+                .to_owned(),
+        );
         self
     }
 
@@ -123,7 +147,10 @@ mod tests {
     #[test]
     fn the_command_line_is_exactly_this_one() {
         let arguments = plan("/c/launcher", "/r/result.json").arguments().unwrap();
-        let text: Vec<_> = arguments.iter().map(|word| word.to_str().unwrap()).collect();
+        let text: Vec<_> = arguments
+            .iter()
+            .map(|word| word.to_str().unwrap())
+            .collect();
         assert_eq!(
             text.join(" "),
             "bwrap --unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-net \
@@ -147,6 +174,11 @@ mod tests {
         );
         // A line feed, a blank or a leading hyphen further on is only a name.
         let odd = "/c/\n--bind /etc /etc";
-        assert!(plan(odd, "/r").arguments().unwrap().contains(&CString::new(odd).unwrap()));
+        assert!(
+            plan(odd, "/r")
+                .arguments()
+                .unwrap()
+                .contains(&CString::new(odd).unwrap())
+        );
     }
 }

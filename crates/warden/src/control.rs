@@ -42,7 +42,9 @@ pub struct Order {
 }
 
 fn lost(detail: impl ToString) -> Ending {
-    Ending::ControllerLost { detail: detail.to_string() }
+    Ending::ControllerLost {
+        detail: detail.to_string(),
+    }
 }
 
 /// Reads the greeting: the first thing that a warden does, with nothing to parse.
@@ -59,7 +61,11 @@ impl Control {
     /// Takes over the pipe after the greeting.
     #[must_use]
     pub fn new(pipe: File) -> Self {
-        Self { pipe, frames: FrameBuffer::of_commands(), orders: Orders::default() }
+        Self {
+            pipe,
+            frames: FrameBuffer::of_commands(),
+            orders: Orders::default(),
+        }
     }
 
     /// Waits for what to run: the record, the package, the input, in this order.
@@ -75,7 +81,11 @@ impl Control {
         let package = self.read_frame(Kind::Package)?;
         let input = self.read_frame(Kind::Input)?;
         sys::set_nonblocking(self.pipe.as_fd()).map_err(lost)?;
-        Ok(Order { spec, package, input })
+        Ok(Order {
+            spec,
+            package,
+            input,
+        })
     }
 
     fn read_frame(&mut self, wanted: Kind) -> Result<Vec<u8>, Ending> {
@@ -83,7 +93,9 @@ impl Control {
         loop {
             match self.frames.next_frame().map_err(lost)? {
                 Some(frame) if frame.kind == wanted => return Ok(frame.payload),
-                Some(Frame { kind: Kind::Cancel, .. }) => return Err(Ending::Cancelled),
+                Some(Frame {
+                    kind: Kind::Cancel, ..
+                }) => return Err(Ending::Cancelled),
                 Some(frame) => return Err(lost(format!("{:?} came out of turn", frame.kind))),
                 None => {}
             }

@@ -244,7 +244,9 @@ impl Controller {
                 // A cancelled run may still have got as far as this.
                 Kind::Staged | Kind::Launched if self.state < State::Released => {}
                 kind => {
-                    return Err(ControllerError::Protocol(format!("{kind:?} came out of turn")));
+                    return Err(ControllerError::Protocol(format!(
+                        "{kind:?} came out of turn"
+                    )));
                 }
             }
         }
@@ -254,7 +256,10 @@ impl Controller {
         if self.state == state {
             Ok(())
         } else {
-            Err(ControllerError::OutOfOrder { called, state: self.state })
+            Err(ControllerError::OutOfOrder {
+                called,
+                state: self.state,
+            })
         }
     }
 
@@ -265,10 +270,14 @@ impl Controller {
         run_id: Option<&RunId>,
     ) -> Result<(), ControllerError> {
         if schema != wanted {
-            return Err(ControllerError::Protocol(format!("record is {schema}, not {wanted}")));
+            return Err(ControllerError::Protocol(format!(
+                "record is {schema}, not {wanted}"
+            )));
         }
         if run_id.is_some_and(|run_id| *run_id != self.run_id) {
-            return Err(ControllerError::Protocol("record is of another run".to_owned()));
+            return Err(ControllerError::Protocol(
+                "record is of another run".to_owned(),
+            ));
         }
         Ok(())
     }
@@ -282,7 +291,9 @@ impl Controller {
         match frame.kind {
             Kind::Outcome => self.take_outcome(&frame).map(Step::Ended),
             kind if kind == wanted => Ok(Step::Reached(parse(name, &frame.payload)?)),
-            kind => Err(ControllerError::Protocol(format!("{kind:?} came out of turn"))),
+            kind => Err(ControllerError::Protocol(format!(
+                "{kind:?} came out of turn"
+            ))),
         }
     }
 
@@ -359,7 +370,10 @@ impl Controller {
         match send_command(&self.control, kind) {
             // The report pipe says why the warden has ended.
             Err(ControllerError::Io { source, .. })
-                if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                if source.kind() == io::ErrorKind::BrokenPipe =>
+            {
+                Ok(())
+            }
             sent => sent,
         }
     }
@@ -367,7 +381,9 @@ impl Controller {
     /// The order is larger than a pipe: it is written as the warden reads it.
     fn send_order(&self, mut bytes: &[u8]) -> Result<(), ControllerError> {
         let guard = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(mut pipe) = guard.as_ref() else { return Ok(()) };
+        let Some(mut pipe) = guard.as_ref() else {
+            return Ok(());
+        };
         while !bytes.is_empty() {
             match pipe.write(bytes) {
                 Ok(count) => bytes = &bytes[count..],
@@ -382,7 +398,12 @@ impl Controller {
     }
 
     fn close_control(&self) {
-        drop(self.control.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(
+            self.control
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
     }
 }
 
@@ -405,14 +426,19 @@ fn failed(operation: &'static str) -> impl FnOnce(io::Error) -> ControllerError 
 
 /// The warden refuses symbolic links; the caller's own may be resolved here.
 fn canonical(path: &Path) -> Result<PathBuf, ControllerError> {
-    std::fs::canonicalize(path)
-        .map_err(|source| ControllerError::Path { path: path.to_path_buf(), source })
+    std::fs::canonicalize(path).map_err(|source| ControllerError::Path {
+        path: path.to_path_buf(),
+        source,
+    })
 }
 
 fn encode_order(spec: &RunSpec, record: &SpecRecord) -> Result<Vec<u8>, ControllerError> {
-    let record = serde_json::to_vec(record)
-        .map_err(|error| ControllerError::Protocol(error.to_string()))?;
-    let hello = Hello { token: spec.token.clone(), run_as: spec.run_as };
+    let record =
+        serde_json::to_vec(record).map_err(|error| ControllerError::Protocol(error.to_string()))?;
+    let hello = Hello {
+        token: spec.token.clone(),
+        run_as: spec.run_as,
+    };
     let mut bytes = hello.encode().to_vec();
     bytes.extend(encode_command(Kind::Spec, &record)?);
     bytes.extend(encode_command(Kind::Package, &spec.package)?);
@@ -426,7 +452,9 @@ fn send_command(pipe: &ControlPipe, kind: Kind) -> Result<(), ControllerError> {
     match guard.as_ref() {
         // Five bytes into a pipe that the warden keeps empty: whole or not at all
         // (PIPE_BUF, pipe(7)).
-        Some(mut pipe) => pipe.write_all(&bytes).map_err(failed("write to the control pipe")),
+        Some(mut pipe) => pipe
+            .write_all(&bytes)
+            .map_err(failed("write to the control pipe")),
         None => Ok(()),
     }
 }
@@ -434,11 +462,15 @@ fn send_command(pipe: &ControlPipe, kind: Kind) -> Result<(), ControllerError> {
 fn spawn(warden: &Path, spec: &RunSpec, watchdog: TimerFd) -> Result<Controller, ControllerError> {
     let mut command = Command::new(warden);
     command.env_clear().current_dir("/");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     sys::close_on_exec_before_exec(&mut command);
-    let mut child = command
-        .spawn()
-        .map_err(|source| ControllerError::Spawn { path: warden.to_path_buf(), source })?;
+    let mut child = command.spawn().map_err(|source| ControllerError::Spawn {
+        path: warden.to_path_buf(),
+        source,
+    })?;
     match attach(&mut child) {
         Ok((pidfd, control, report, diagnostics)) => Ok(Controller {
             child,
@@ -456,7 +488,10 @@ fn spawn(warden: &Path, spec: &RunSpec, watchdog: TimerFd) -> Result<Controller,
             // Without its pipes it would end by itself; this does not wait for that.
             let _ = child.kill();
             let _ = child.wait();
-            Err(ControllerError::Spawn { path: warden.to_path_buf(), source })
+            Err(ControllerError::Spawn {
+                path: warden.to_path_buf(),
+                source,
+            })
         }
     }
 }

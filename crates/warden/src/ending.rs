@@ -62,7 +62,11 @@ pub enum Phase {
 
 /// Why a run is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "reason", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+#[serde(
+    tag = "reason",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
 pub enum Ending {
     /// The package ended by itself, with a code from 0 to 127.
     Exited {
@@ -180,12 +184,18 @@ pub enum Ending {
 impl Ending {
     /// A failed step of the set-up.
     pub(crate) fn setup(step: &str, detail: impl fmt::Display) -> Self {
-        Self::SetupFailed { step: step.to_owned(), detail: detail.to_string() }
+        Self::SetupFailed {
+            step: step.to_owned(),
+            detail: detail.to_string(),
+        }
     }
 
     /// A refusal of the kernel where none is expected.
     pub(crate) fn warden(operation: &str, error: impl fmt::Display) -> Self {
-        Self::WardenFailed { operation: operation.to_owned(), detail: error.to_string() }
+        Self::WardenFailed {
+            operation: operation.to_owned(),
+            detail: error.to_string(),
+        }
     }
 }
 
@@ -194,26 +204,38 @@ impl fmt::Display for Ending {
         match self {
             Self::Exited { code } => write!(f, "exited with code {code}"),
             Self::ExitCodeForbidden { code } => {
-                write!(f, "exited with code {code}, which the filter should have refused")
+                write!(
+                    f,
+                    "exited with code {code}, which the filter should have refused"
+                )
             }
             Self::Signalled { signal } => write!(f, "ended by signal {signal}"),
-            Self::DeniedCall { number, entry: CallEntry::Syscall } => {
+            Self::DeniedCall {
+                number,
+                entry: CallEntry::Syscall,
+            } => {
                 write!(f, "denied system call {number}")
             }
-            Self::DeniedCall { number, entry: CallEntry::Int80 } => {
+            Self::DeniedCall {
+                number,
+                entry: CallEntry::Int80,
+            } => {
                 write!(f, "denied 32-bit system call {number}")
             }
-            Self::DeniedCall { number, entry: CallEntry::Other } => {
+            Self::DeniedCall {
+                number,
+                entry: CallEntry::Other,
+            } => {
                 write!(f, "denied system call {number} by an unknown entry")
             }
             Self::CpuLimit => f.write_str("CPU time used up"),
             Self::WallDeadline => f.write_str("deadline passed"),
-            Self::StreamLimit { which: Stream::Stdout } => {
-                f.write_str("wrote more than allowed to standard output")
-            }
-            Self::StreamLimit { which: Stream::Stderr } => {
-                f.write_str("wrote more than allowed to standard error")
-            }
+            Self::StreamLimit {
+                which: Stream::Stdout,
+            } => f.write_str("wrote more than allowed to standard output"),
+            Self::StreamLimit {
+                which: Stream::Stderr,
+            } => f.write_str("wrote more than allowed to standard error"),
             Self::OutputLimit => f.write_str("tried to write more output than allowed"),
             Self::UnexpectedProcess => f.write_str("made a second process or program"),
             Self::Cancelled => f.write_str("cancelled"),
@@ -221,27 +243,46 @@ impl fmt::Display for Ending {
             Self::WardenSignalled { signal } => write!(f, "warden got signal {signal}"),
             Self::BwrapLost { end } => write!(f, "bwrap was lost: {end}"),
             Self::SetupFailed { step, detail } => write!(f, "set-up failed at {step}: {detail}"),
-            Self::LauncherStageFailed { stage, exit_code, detail } => {
+            Self::LauncherStageFailed {
+                stage,
+                exit_code,
+                detail,
+            } => {
                 write!(f, "launcher failed at {stage} (code {exit_code}): {detail}")
             }
             Self::LauncherEnded { end, detail } => {
                 write!(f, "launcher ended before release: {end}: {detail}")
             }
             Self::ReadyWrong { detail } => write!(f, "ready record is wrong: {detail}"),
-            Self::ExtraOutput { which: Stream::Stdout } => {
-                f.write_str("standard output carried something before the release")
-            }
-            Self::ExtraOutput { which: Stream::Stderr } => {
-                f.write_str("standard error carried something before the release")
-            }
-            Self::BarrierFactWrong { fact, expected, found } => {
+            Self::ExtraOutput {
+                which: Stream::Stdout,
+            } => f.write_str("standard output carried something before the release"),
+            Self::ExtraOutput {
+                which: Stream::Stderr,
+            } => f.write_str("standard error carried something before the release"),
+            Self::BarrierFactWrong {
+                fact,
+                expected,
+                found,
+            } => {
                 write!(f, "barrier fact {fact} is {found}, expected {expected}")
             }
-            Self::RecordFailed { record, detail, instead_of: None } => {
+            Self::RecordFailed {
+                record,
+                detail,
+                instead_of: None,
+            } => {
                 write!(f, "{record} record could not be written: {detail}")
             }
-            Self::RecordFailed { record, detail, instead_of: Some(ending) } => {
-                write!(f, "{record} record could not be written: {detail}; otherwise {ending}")
+            Self::RecordFailed {
+                record,
+                detail,
+                instead_of: Some(ending),
+            } => {
+                write!(
+                    f,
+                    "{record} record could not be written: {detail}; otherwise {ending}"
+                )
             }
             Self::WardenFailed { operation, detail } => {
                 write!(f, "warden failed at {operation}: {detail}")

@@ -67,7 +67,10 @@ impl Hello {
             return Err(FrameError::Hello);
         }
         let run_as = (uid != NO_ID).then_some(RunAs { uid, gid });
-        Ok(Self { token: RunToken::from_bytes(token), run_as })
+        Ok(Self {
+            token: RunToken::from_bytes(token),
+            run_as,
+        })
     }
 }
 
@@ -196,7 +199,10 @@ pub fn encode_report(token: &RunToken, kind: Kind, payload: &[u8]) -> Result<Vec
 
 fn encode(kind: Kind, payload: &[u8]) -> Result<Vec<u8>, FrameError> {
     let limit_bytes = kind.payload_bytes_max();
-    let too_long = FrameError::Size { found_bytes: payload.len(), limit_bytes };
+    let too_long = FrameError::Size {
+        found_bytes: payload.len(),
+        limit_bytes,
+    };
     if payload.len() > limit_bytes {
         return Err(too_long);
     }
@@ -220,13 +226,19 @@ impl FrameBuffer {
     /// For the warden, which reads commands.
     #[must_use]
     pub fn of_commands() -> Self {
-        Self { bytes: Vec::new(), token: None }
+        Self {
+            bytes: Vec::new(),
+            token: None,
+        }
     }
 
     /// For the controller, which reads reports and believes only authenticated ones.
     #[must_use]
     pub fn of_reports(token: RunToken) -> Self {
-        Self { bytes: Vec::new(), token: Some(token) }
+        Self {
+            bytes: Vec::new(),
+            token: Some(token),
+        }
     }
 
     /// Adds bytes as they came.
@@ -242,7 +254,9 @@ impl FrameBuffer {
         let Some((header, rest)) = self.bytes.split_at_checked(HEADER_BYTES) else {
             return Ok(None);
         };
-        let [a, b, c, d, kind_byte] = *header else { return Ok(None) };
+        let [a, b, c, d, kind_byte] = *header else {
+            return Ok(None);
+        };
         let stated = u32::from_le_bytes([a, b, c, d]);
         let kind = Kind::of(kind_byte)
             .filter(|kind| kind.is_report() == self.token.is_some())
@@ -250,17 +264,27 @@ impl FrameBuffer {
         let limit_bytes = kind.payload_bytes_max();
         let length = usize::try_from(stated).unwrap_or(usize::MAX);
         if length > limit_bytes {
-            return Err(FrameError::Size { found_bytes: length, limit_bytes });
+            return Err(FrameError::Size {
+                found_bytes: length,
+                limit_bytes,
+            });
         }
         let tail = if self.token.is_some() { TOKEN_BYTES } else { 0 };
-        let Some((payload, rest)) = rest.split_at_checked(length) else { return Ok(None) };
-        let Some((authenticator, _)) = rest.split_at_checked(tail) else { return Ok(None) };
+        let Some((payload, rest)) = rest.split_at_checked(length) else {
+            return Ok(None);
+        };
+        let Some((authenticator, _)) = rest.split_at_checked(tail) else {
+            return Ok(None);
+        };
         if let Some(token) = &self.token
             && !token.accepts(kind.byte(), payload, authenticator)
         {
             return Err(FrameError::Authenticator);
         }
-        let frame = Frame { kind, payload: payload.to_vec() };
+        let frame = Frame {
+            kind,
+            payload: payload.to_vec(),
+        };
         self.bytes.drain(..HEADER_BYTES + length + tail);
         Ok(Some(frame))
     }
@@ -276,7 +300,14 @@ mod tests {
     fn any_command() -> impl Strategy<Value = (Kind, Vec<u8>)> {
         (0_usize..6, proptest::collection::vec(any::<u8>(), 0..300)).prop_map(|(index, payload)| {
             let kind = Kind::ALL[index];
-            (kind, if kind.payload_bytes_max() == 0 { Vec::new() } else { payload })
+            (
+                kind,
+                if kind.payload_bytes_max() == 0 {
+                    Vec::new()
+                } else {
+                    payload
+                },
+            )
         })
     }
 
@@ -330,13 +361,19 @@ mod tests {
         assert!(encode_command(Kind::Package, &vec![0; limit]).is_ok());
         assert_eq!(
             encode_command(Kind::Package, &vec![0; limit + 1]),
-            Err(FrameError::Size { found_bytes: limit + 1, limit_bytes: limit })
+            Err(FrameError::Size {
+                found_bytes: limit + 1,
+                limit_bytes: limit
+            })
         );
         let mut buffer = FrameBuffer::of_commands();
         buffer.push(&[1, 0, 0, 0, Kind::Arm.byte(), 0]);
         assert_eq!(
             buffer.next_frame(),
-            Err(FrameError::Size { found_bytes: 1, limit_bytes: 0 })
+            Err(FrameError::Size {
+                found_bytes: 1,
+                limit_bytes: 0
+            })
         );
     }
 
@@ -344,7 +381,10 @@ mod tests {
     fn a_report_is_no_command_and_a_command_no_report() {
         let mut buffer = FrameBuffer::of_commands();
         buffer.push(&encode_report(&TOKEN, Kind::Staged, b"{}").unwrap());
-        assert_eq!(buffer.next_frame(), Err(FrameError::Kind(Kind::Staged.byte())));
+        assert_eq!(
+            buffer.next_frame(),
+            Err(FrameError::Kind(Kind::Staged.byte()))
+        );
         let mut buffer = FrameBuffer::of_reports(TOKEN);
         buffer.push(&encode_command(Kind::Arm, b"").unwrap());
         assert_eq!(buffer.next_frame(), Err(FrameError::Kind(Kind::Arm.byte())));
@@ -353,13 +393,24 @@ mod tests {
     #[test]
     fn a_greeting_reads_back_and_half_an_identity_is_refused() {
         for run_as in [None, Some(RunAs { uid: 7, gid: 8 })] {
-            let hello = Hello { token: TOKEN, run_as };
+            let hello = Hello {
+                token: TOKEN,
+                run_as,
+            };
             assert_eq!(Hello::decode(&hello.encode()), Ok(hello));
         }
-        let mut half = Hello { token: TOKEN, run_as: Some(RunAs { uid: 7, gid: 8 }) }.encode();
+        let mut half = Hello {
+            token: TOKEN,
+            run_as: Some(RunAs { uid: 7, gid: 8 }),
+        }
+        .encode();
         half[44..].fill(0xff);
         assert_eq!(Hello::decode(&half), Err(FrameError::Hello));
-        let mut other = Hello { token: TOKEN, run_as: None }.encode();
+        let mut other = Hello {
+            token: TOKEN,
+            run_as: None,
+        }
+        .encode();
         other[0] ^= 1;
         assert_eq!(Hello::decode(&other), Err(FrameError::Hello));
     }

@@ -32,7 +32,10 @@ pub struct InheritedError {
 }
 
 fn failed(part: &'static str) -> impl FnOnce(io::Error) -> InheritedError {
-    move |error| InheritedError { part, detail: error.to_string() }
+    move |error| InheritedError {
+        part,
+        detail: error.to_string(),
+    }
 }
 
 /// Who this process is once the state is fixed.
@@ -67,7 +70,12 @@ pub fn fix(run_as: Option<RunAs>) -> Result<Fixed, InheritedError> {
     sys::set_not_dumpable().map_err(failed("dumpable flag"))?;
     let (uid, gid) = sys::effective_ids().map_err(failed("ids"))?;
     let groups = sys::group_list().map_err(failed("groups"))?;
-    Ok(Fixed { uid, gid, groups, priority })
+    Ok(Fixed {
+        uid,
+        gid,
+        groups,
+        priority,
+    })
 }
 
 /// Time sharing, nice 0, no I/O priority, plain personality. CPU affinity is left:
@@ -78,7 +86,10 @@ fn fix_scheduling() -> Result<InheritedPriority, InheritedError> {
 
     sys::reset_personality().map_err(failed("personality"))?;
     if sys::personality().map_err(failed("personality"))? != 0 {
-        return Err(InheritedError { part: "personality", detail: "did not hold".to_owned() });
+        return Err(InheritedError {
+            part: "personality",
+            detail: "did not hold".to_owned(),
+        });
     }
     let set = sys::reset_scheduling();
     let policy = sys::scheduling_policy().map_err(failed("scheduling policy"))?;
@@ -130,7 +141,12 @@ fn fix_limits() -> Result<(), InheritedError> {
             ),
         })?;
         let set = sys::get_limit(resource).map_err(failed("limits"))?;
-        if set != (sys::Limit { soft: value, hard: value }) {
+        if set
+            != (sys::Limit {
+                soft: value,
+                hard: value,
+            })
+        {
             return Err(InheritedError {
                 part: "limits",
                 detail: format!("{resource:?} did not hold"),
@@ -143,7 +159,12 @@ fn fix_limits() -> Result<(), InheritedError> {
 /// Root becomes the run's user; nobody else becomes anybody.
 fn become_user(run_as: Option<RunAs>) -> Result<(), InheritedError> {
     let (uid, _) = sys::effective_ids().map_err(failed("ids"))?;
-    let refuse = |detail: &str| Err(InheritedError { part: "ids", detail: detail.to_owned() });
+    let refuse = |detail: &str| {
+        Err(InheritedError {
+            part: "ids",
+            detail: detail.to_owned(),
+        })
+    };
     match run_as {
         None if uid == 0 => refuse("root has to name a run uid"),
         None => Ok(()),
@@ -164,13 +185,19 @@ fn become_user(run_as: Option<RunAs>) -> Result<(), InheritedError> {
 
 /// Also for an ordinary user, who may have been given some.
 fn drop_capabilities() -> Result<(), InheritedError> {
-    const NONE: sys::Capabilities =
-        sys::Capabilities { effective: 0, permitted: 0, inheritable: 0 };
+    const NONE: sys::Capabilities = sys::Capabilities {
+        effective: 0,
+        permitted: 0,
+        inheritable: 0,
+    };
 
     sys::clear_ambient_capabilities().map_err(failed("ambient capabilities"))?;
     sys::clear_capabilities().map_err(failed("capabilities"))?;
     if sys::capabilities().map_err(failed("capabilities"))? != NONE {
-        return Err(InheritedError { part: "capabilities", detail: "did not hold".to_owned() });
+        return Err(InheritedError {
+            part: "capabilities",
+            detail: "did not hold".to_owned(),
+        });
     }
     Ok(())
 }

@@ -40,7 +40,10 @@ pub mod sandbox;
 pub mod spec;
 pub mod stage;
 pub mod streams;
-#[expect(unsafe_code, reason = "the one module that talks to the kernel directly")]
+#[expect(
+    unsafe_code,
+    reason = "the one module that talks to the kernel directly"
+)]
 pub mod sys;
 pub mod token;
 pub mod tracing;

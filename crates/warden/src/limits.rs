@@ -72,10 +72,16 @@ mod tests {
     fn the_numbers_are_those_of_the_contract() {
         let inside: std::collections::HashMap<_, _> = expected_inside().into_iter().collect();
         assert_eq!(inside[&Resource::Cpu], limits::CPU_LIMIT_S);
-        assert_eq!(inside[&Resource::AddressSpace], limits::ADDRESS_SPACE_BYTES_MAX);
+        assert_eq!(
+            inside[&Resource::AddressSpace],
+            limits::ADDRESS_SPACE_BYTES_MAX
+        );
         assert_eq!(inside[&Resource::FileSize], limits::OUTPUT_BYTES_MAX as u64);
         assert_eq!(inside[&Resource::Descriptors], limits::DESCRIPTORS_MAX);
-        assert_eq!(inside[&Resource::Processes], u64::from(limits::PROCESSES_MAX));
+        assert_eq!(
+            inside[&Resource::Processes],
+            u64::from(limits::PROCESSES_MAX)
+        );
     }
 
     #[test]

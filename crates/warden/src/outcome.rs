@@ -39,7 +39,8 @@ pub enum WriteError {
 pub fn write_evidence(dir: &HeldDir, text: &str) -> Result<Sha256Digest, WriteError> {
     let digest = Sha256Digest::of(text.as_bytes());
     let name = RelativeName::parse(format!("barrier-{digest}.txt").as_bytes())?;
-    dir.create_file(&name, RECORD_MODE)?.write_all(text.as_bytes())?;
+    dir.create_file(&name, RECORD_MODE)?
+        .write_all(text.as_bytes())?;
     Ok(digest)
 }
 

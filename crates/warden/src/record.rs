@@ -8,8 +8,8 @@
 use lazaret_contract::digest::Sha256Digest;
 use serde::{Deserialize, Serialize};
 
-pub use crate::ending::{CallEntry, Ending, Phase, ProcessEnd, Stream};
 use crate::barrier::JudgedFact;
+pub use crate::ending::{CallEntry, Ending, Phase, ProcessEnd, Stream};
 use crate::frame::Kind;
 use crate::spec::RunId;
 use crate::token::{RunToken, TOKEN_BYTES};
@@ -172,7 +172,10 @@ impl Outcome {
             && self.released
             && self.recorded
             && self.cleanup.is_proved()
-            && self.closing.as_ref().is_some_and(|closing| closing.unchanged)
+            && self
+                .closing
+                .as_ref()
+                .is_some_and(|closing| closing.unchanged)
     }
 }
 
@@ -337,8 +340,10 @@ pub(crate) fn parse<T: serde::de::DeserializeOwned>(
     kind: &'static str,
     payload: &[u8],
 ) -> Result<T, RecordError> {
-    serde_json::from_slice(payload)
-        .map_err(|error| RecordError::Content { kind, detail: error.to_string() })
+    serde_json::from_slice(payload).map_err(|error| RecordError::Content {
+        kind,
+        detail: error.to_string(),
+    })
 }
 
 /// Reads `launch.json` of a run directory.
@@ -372,9 +377,16 @@ mod tests {
             phase: Phase::Running,
             released: true,
             usage: RunUsage::default(),
-            cleanup: Cleanup { reaped: Vec::new(), none_left: true, descriptors_show_end: true },
+            cleanup: Cleanup {
+                reaped: Vec::new(),
+                none_left: true,
+                descriptors_show_end: true,
+            },
             closing: None,
-            stdout: StreamRecord { kept: vec![0, 0xff], truncated: false },
+            stdout: StreamRecord {
+                kept: vec![0, 0xff],
+                truncated: false,
+            },
             stderr: StreamRecord::default(),
             recorded: true,
         }
@@ -390,7 +402,10 @@ mod tests {
             Err(RecordError::Authenticator)
         );
         // An outcome is no launch record, even where the JSON would fit.
-        assert_eq!(read_launched(&TOKEN, &bytes), Err(RecordError::Authenticator));
+        assert_eq!(
+            read_launched(&TOKEN, &bytes),
+            Err(RecordError::Authenticator)
+        );
     }
 
     #[test]
@@ -404,7 +419,11 @@ mod tests {
             filter: digest,
         };
         let mut good = outcome();
-        good.closing = Some(Closing { digests, unchanged: true, output: None });
+        good.closing = Some(Closing {
+            digests,
+            unchanged: true,
+            output: None,
+        });
         assert!(good.is_success());
         let spoil: [fn(&mut Outcome); 6] = [
             |o| o.ending = Ending::Exited { code: 1 },

@@ -7,7 +7,7 @@
 //! child, which sets up the namespaces and then becomes the launcher.
 
 use std::fs::File;
-use std::io::{self, PipeReader, Write as _};
+use std::io::{self, PipeReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::thread::JoinHandle;
@@ -112,7 +112,11 @@ impl Executable {
             // The user may have no thread left: hash it here.
             Err(_) => Hashing::Known(digest_of(&file, limit)?),
         };
-        Ok(Self { proc_dir, facts, digest })
+        Ok(Self {
+            proc_dir,
+            facts,
+            digest,
+        })
     }
 
     /// The digest, if it has been waited for.
@@ -166,7 +170,7 @@ pub struct Sandbox {
     /// The inodes of the three pipes.
     pub pipes: [Inode; 3],
     /// Where the forked child says why it could not become bwrap.
-    exec_failure: PipeReader,
+    status: PipeReader,
     /// When it was started.
     pub started_ns: u64,
     /// When the launcher's process was reaped.
@@ -186,7 +190,7 @@ impl Sandbox {
         let (stdout_read, stdout_write) = io::pipe().map_err(step("pipes"))?;
         let (stderr_read, stderr_write) = io::pipe().map_err(step("pipes"))?;
         let (go_read, go_write) = io::pipe().map_err(step("pipes"))?;
-        let (failure_read, failure_write) = io::pipe().map_err(step("pipes"))?;
+        let (mut status_read, status_write) = io::pipe().map_err(step("pipes"))?;
         let arguments = BwrapPlan {
             launcher: stage.launcher.path.clone(),
             output: run.dir.path().join(OUTPUT_NAME),
@@ -199,10 +203,15 @@ impl Sandbox {
         let forked = sys::fork_exec(&ExecPlan {
             program: stage.bwrap.file.as_fd(),
             arguments: &arguments,
-            standard: [stdin_read.as_fd(), stdout_write.as_fd(), stderr_write.as_fd()],
+            standard: [
+                stdin_read.as_fd(),
+                stdout_write.as_fd(),
+                stderr_write.as_fd(),
+            ],
             inherited: &[stage.package.as_fd(), stage.input.as_fd()],
             go: go_read.as_fd(),
-            failure: failure_write.as_fd(),
+            go_other_end: go_write.as_fd(),
+            status: status_write.as_fd(),
         })
         .map_err(step("fork"))?;
         let pipes = [
@@ -211,12 +220,28 @@ impl Sandbox {
             inode_of(stderr_read.as_fd()).map_err(step("pipes"))?,
         ];
         // Our copies of the child's ends close here, so that an end of file is one.
-        drop((stdin_read, stdout_write, stderr_write, go_read, failure_write));
-        let mut sandbox = Self::adopt(forked.pid, started_ns, pipes, failure_read, Streams {
-            stdin: File::from(OwnedFd::from(stdin_write)),
-            stdout: File::from(OwnedFd::from(stdout_read)),
-            stderr: File::from(OwnedFd::from(stderr_read)),
-        })
+        drop((
+            stdin_read,
+            stdout_write,
+            stderr_write,
+            go_read,
+            status_write,
+        ));
+        // Until it says so it is as undumpable as the warden, and cannot be seized.
+        status_read
+            .read_exact(&mut [0])
+            .map_err(step("wait for the child"))?;
+        let mut sandbox = Self::adopt(
+            forked.pid,
+            started_ns,
+            pipes,
+            status_read,
+            Streams {
+                stdin: File::from(OwnedFd::from(stdin_write)),
+                stdout: File::from(OwnedFd::from(stdout_read)),
+                stderr: File::from(OwnedFd::from(stderr_read)),
+            },
+        )
         .map_err(step("seize bwrap"))?;
         // 128 bytes into an empty pipe: cannot block, cannot be short (pipe(7)).
         if let Some(stdin) = &mut sandbox.stdin {
@@ -231,11 +256,16 @@ impl Sandbox {
         pid: i32,
         started_ns: u64,
         pipes: [Inode; 3],
-        exec_failure: PipeReader,
+        status: PipeReader,
         streams: Streams,
     ) -> io::Result<Self> {
-        sys::set_nonblocking(exec_failure.as_fd())?;
-        let tracee = Tracee::seize(pid, TraceOptions { follow_children: true })?;
+        sys::set_nonblocking(status.as_fd())?;
+        let tracee = Tracee::seize(
+            pid,
+            TraceOptions {
+                follow_children: true,
+            },
+        )?;
         Ok(Self {
             bwrap: Process::new(pid, tracee)?,
             launcher: None,
@@ -245,7 +275,7 @@ impl Sandbox {
             stdout: StreamBuffer::new(streams.stdout)?,
             stderr: StreamBuffer::new(streams.stderr)?,
             pipes,
-            exec_failure,
+            status,
             started_ns,
             ended_ns: None,
             reaped: Vec::new(),
@@ -254,10 +284,8 @@ impl Sandbox {
 
     /// Why the forked child could not become bwrap, if it said so.
     pub fn exec_failure(&self) -> Option<io::Error> {
-        use std::io::Read as _;
-
         let mut bytes = [0; 4];
-        let mut pipe = &self.exec_failure;
+        let mut pipe = &self.status;
         pipe.read_exact(&mut bytes).ok()?;
         Some(io::Error::from_raw_os_error(i32::from_le_bytes(bytes)))
     }

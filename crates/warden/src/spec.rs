@@ -109,7 +109,10 @@ impl TryFrom<&ClosureManifest> for ClosureExpectation {
         let file = |role: Role| {
             manifest
                 .file(role)
-                .map(|file| ClosureFile { name: file.path.clone(), sha256: file.sha256 })
+                .map(|file| ClosureFile {
+                    name: file.path.clone(),
+                    sha256: file.sha256,
+                })
                 .ok_or_else(|| ClosureExpectationError(format!("has no file of role {role:?}")))
         };
         let version = &manifest.python_version;
@@ -127,7 +130,10 @@ impl TryFrom<&ClosureManifest> for ClosureExpectation {
 
 /// `PY_VERSION_HEX` of a final release such as `3.12.8` (patchlevel.h).
 fn version_hex(version: &str) -> Option<u32> {
-    let parts: Vec<u8> = version.split('.').map_while(|part| part.parse().ok()).collect();
+    let parts: Vec<u8> = version
+        .split('.')
+        .map_while(|part| part.parse().ok())
+        .collect();
     match (parts.as_slice(), version.split('.').count()) {
         (&[major, minor, micro], 3) => Some(u32::from_be_bytes([major, minor, micro, 0xf0])),
         _ => None,
@@ -198,7 +204,15 @@ mod tests {
     fn a_python_version_is_three_numbers_of_a_final_release() {
         assert_eq!(version_hex("3.12.8"), Some(0x030c_08f0));
         assert_eq!(version_hex("3.13.5"), Some(0x030d_05f0));
-        for bad in ["", "3.12", "3.12.8.1", "3.12.8rc1", "3.12.x", "3..8", "3.12.256"] {
+        for bad in [
+            "",
+            "3.12",
+            "3.12.8.1",
+            "3.12.8rc1",
+            "3.12.x",
+            "3..8",
+            "3.12.256",
+        ] {
             assert_eq!(version_hex(bad), None, "{bad:?}");
         }
     }

@@ -100,7 +100,12 @@ impl InodeFacts {
             size_bytes: facts.size(),
             access: (facts.mode(), facts.uid(), facts.gid()),
             links: facts.nlink(),
-            changed: (facts.mtime(), facts.mtime_nsec(), facts.ctime(), facts.ctime_nsec()),
+            changed: (
+                facts.mtime(),
+                facts.mtime_nsec(),
+                facts.ctime(),
+                facts.ctime_nsec(),
+            ),
         }
     }
 }
@@ -158,7 +163,11 @@ pub fn open_run_dir(spec: &SpecRecord, uid: u32) -> Result<RunDirHeld, StageErro
     let dir = HeldDir::open_trusted(&spec.run_dir, Trust { acting_uid: uid })?;
     let output = open_output(&dir, uid)?;
     let facts = output.metadata().map_err(io_error("fstat of the output"))?;
-    Ok(RunDirHeld { dir, output, output_inode: (facts.dev(), facts.ino()) })
+    Ok(RunDirHeld {
+        dir,
+        output,
+        output_inode: (facts.dev(), facts.ino()),
+    })
 }
 
 /// Stages everything else for a process that has this uid.
@@ -181,7 +190,10 @@ pub fn stage(
     let filter = held(&spec.closure.filter, false)?;
     let instructions = u64::from(spec.closure.filter_instructions);
     if filter.facts.size_bytes != instructions * BPF_INSTRUCTION_BYTES {
-        return Err(refuse(&filter.path, format!("does not hold {instructions} instructions")));
+        return Err(refuse(
+            &filter.path,
+            format!("does not hold {instructions} instructions"),
+        ));
     }
     let package_file = memfd(c"lazaret-package", package)?;
     let input_file = memfd(c"lazaret-input", input)?;
@@ -206,7 +218,11 @@ pub fn stage(
 
 fn bound(what: &'static str, bytes: &[u8], limit_bytes: usize) -> Result<(), StageError> {
     if bytes.len() > limit_bytes {
-        return Err(StageError::TooLarge { what, found_bytes: bytes.len(), limit_bytes });
+        return Err(StageError::TooLarge {
+            what,
+            found_bytes: bytes.len(),
+            limit_bytes,
+        });
     }
     Ok(())
 }
@@ -220,7 +236,9 @@ fn hash(file: &File) -> Result<Sha256Digest, StageError> {
 }
 
 fn length(file: &File) -> Result<u64, StageError> {
-    file.metadata().map(|facts| facts.len()).map_err(io_error("fstat of a memfd"))
+    file.metadata()
+        .map(|facts| facts.len())
+        .map_err(io_error("fstat of a memfd"))
 }
 
 fn io_error(operation: &'static str) -> impl FnOnce(io::Error) -> StageError {
@@ -228,7 +246,10 @@ fn io_error(operation: &'static str) -> impl FnOnce(io::Error) -> StageError {
 }
 
 fn refuse(path: &Path, detail: impl Into<String>) -> StageError {
-    StageError::File { path: path.to_path_buf(), detail: detail.into() }
+    StageError::File {
+        path: path.to_path_buf(),
+        detail: detail.into(),
+    }
 }
 
 /// One plain component: no separator, no NUL, not `.` or `..`.
@@ -262,9 +283,18 @@ fn open_closure_file(
         return Err(refuse(&path, "changed while it was hashed"));
     }
     if sha256 != expected.sha256 {
-        return Err(StageError::Digest { path, found: sha256, accepted: expected.sha256 });
+        return Err(StageError::Digest {
+            path,
+            found: sha256,
+            accepted: expected.sha256,
+        });
     }
-    Ok(ClosureHeld { path, file, facts, sha256 })
+    Ok(ClosureHeld {
+        path,
+        file,
+        facts,
+        sha256,
+    })
 }
 
 /// What ADR-013 calls safe ownership, for one file.
@@ -274,20 +304,35 @@ fn require_safe(path: &Path, facts: &Metadata, uid: u32, runs: bool) -> Result<(
     }
     if facts.uid() != 0 && facts.uid() != uid {
         let owner = facts.uid();
-        return Err(refuse(path, format!("belongs to uid {owner}; only root or {uid} may own it")));
+        return Err(refuse(
+            path,
+            format!("belongs to uid {owner}; only root or {uid} may own it"),
+        ));
     }
     if facts.nlink() != 1 {
-        return Err(refuse(path, format!("has {} links, exactly one is allowed", facts.nlink())));
+        return Err(refuse(
+            path,
+            format!("has {} links, exactly one is allowed", facts.nlink()),
+        ));
     }
     let mode = facts.mode() & 0o7777;
     if mode & 0o6000 != 0 {
-        return Err(refuse(path, format!("has a setuid or setgid bit (mode {mode:04o})")));
+        return Err(refuse(
+            path,
+            format!("has a setuid or setgid bit (mode {mode:04o})"),
+        ));
     }
     if mode & 0o022 != 0 {
-        return Err(refuse(path, format!("may be written by others (mode {mode:04o})")));
+        return Err(refuse(
+            path,
+            format!("may be written by others (mode {mode:04o})"),
+        ));
     }
     if runs && mode & 0o111 == 0 {
-        return Err(refuse(path, format!("may not be executed (mode {mode:04o})")));
+        return Err(refuse(
+            path,
+            format!("may not be executed (mode {mode:04o})"),
+        ));
     }
     Ok(())
 }
@@ -295,7 +340,10 @@ fn require_safe(path: &Path, facts: &Metadata, uid: u32, runs: bool) -> Result<(
 fn open_output(dir: &HeldDir, uid: u32) -> Result<File, StageError> {
     let facts = dir.facts()?;
     if facts.uid != uid || facts.mode != 0o700 {
-        let detail = format!("has owner {} and mode {:04o}, not {uid} and 0700", facts.uid, facts.mode);
+        let detail = format!(
+            "has owner {} and mode {:04o}, not {uid} and 0700",
+            facts.uid, facts.mode
+        );
         return Err(refuse(dir.path(), detail));
     }
     let path = dir.path().join(OUTPUT_NAME);
@@ -305,7 +353,10 @@ fn open_output(dir: &HeldDir, uid: u32) -> Result<File, StageError> {
     let facts = file.metadata().map_err(io_error("fstat of the output"))?;
     let mode = facts.mode() & 0o7777;
     if !facts.is_file() || facts.nlink() != 1 || facts.uid() != uid || mode != 0o600 {
-        return Err(refuse(&path, "is not a regular file of the run's user with mode 0600"));
+        return Err(refuse(
+            &path,
+            "is not a regular file of the run's user with mode 0600",
+        ));
     }
     if facts.size() != 0 {
         return Err(refuse(&path, "is not empty"));

@@ -33,7 +33,11 @@ impl StreamBuffer {
     /// What fcntl(2) says.
     pub fn new(pipe: File) -> io::Result<Self> {
         sys::set_nonblocking(pipe.as_fd())?;
-        Ok(Self { pipe, kept: Vec::new(), ended: false })
+        Ok(Self {
+            pipe,
+            kept: Vec::new(),
+            ended: false,
+        })
     }
 
     /// Reads what is there, up to `limit_bytes` and one more in all. A flood is
@@ -44,9 +48,15 @@ impl StreamBuffer {
     pub fn read(&mut self, limit_bytes: usize) -> io::Result<Look> {
         let mut buffer = [0; 4096];
         loop {
-            let room = (limit_bytes + 1).saturating_sub(self.kept.len()).min(buffer.len());
+            let room = (limit_bytes + 1)
+                .saturating_sub(self.kept.len())
+                .min(buffer.len());
             if self.ended || room == 0 {
-                return Ok(if self.ended { Look::Ended } else { Look::Waiting });
+                return Ok(if self.ended {
+                    Look::Ended
+                } else {
+                    Look::Waiting
+                });
             }
             match self.pipe.read(&mut buffer[..room]) {
                 Ok(0) => {
@@ -98,7 +108,10 @@ impl StreamBuffer {
     #[must_use]
     pub fn record(&self) -> StreamRecord {
         let kept = &self.kept[..self.kept.len().min(STREAM_BYTES_MAX)];
-        StreamRecord { kept: kept.to_vec(), truncated: self.is_over_limit() }
+        StreamRecord {
+            kept: kept.to_vec(),
+            truncated: self.is_over_limit(),
+        }
     }
 
     /// For a message: the text, bounded, with everything unprintable escaped.
@@ -133,7 +146,9 @@ mod tests {
         for (extra, over) in [(0, false), (1, true), (5000, true)] {
             let (read, mut write) = io::pipe().unwrap();
             let mut buffer = StreamBuffer::new(File::from(OwnedFd::from(read))).unwrap();
-            write.write_all(&vec![b'x'; STREAM_BYTES_MAX + extra]).unwrap();
+            write
+                .write_all(&vec![b'x'; STREAM_BYTES_MAX + extra])
+                .unwrap();
             assert_eq!(buffer.read(STREAM_BYTES_MAX).unwrap(), Look::Waiting);
             assert_eq!(buffer.is_over_limit(), over, "{extra}");
             assert_eq!(buffer.record().kept.len(), STREAM_BYTES_MAX);

@@ -23,27 +23,35 @@ pub use files::{
     path_only_at, random_bytes, read_link_at, sealed_memfd, set_nonblocking, stat_at,
 };
 pub use process::{
-    PidFd, Reaped, Usage, Waited, current_pid, effective_ids, group_list, own_session,
-    parent_pid, wait_any, wait_any_blocking,
+    PidFd, Reaped, Usage, Waited, current_pid, effective_ids, group_list, kill_unreaped,
+    own_session, parent_pid, wait_any, wait_any_blocking,
 };
-pub use ptrace::{Entry, ExitRegisters, SignalInfo, Tracee, TraceOptions};
+pub use ptrace::{Entry, ExitRegisters, SignalInfo, TraceOptions, Tracee};
 pub use spawn::{ExecPlan, Forked, close_on_exec_before_exec, fork_exec};
 pub use state::{
     Capabilities, Limit, Resource, become_subreaper, capabilities, clear_ambient_capabilities,
-    clear_capabilities, disable_huge_pages, disable_page_merging, drop_to, get_limit,
-    io_priority, join_new_session_keyring, nice, personality, reset_io_priority, reset_nice,
-    reset_personality, reset_scheduling, reset_signals, scheduling_policy, set_limit, set_limit_of,
-    set_not_dumpable, set_timer_slack_ns, set_umask,
+    clear_capabilities, disable_huge_pages, disable_page_merging, drop_to, get_limit, io_priority,
+    join_new_session_keyring, nice, personality, reset_io_priority, reset_nice, reset_personality,
+    reset_scheduling, reset_signals, scheduling_policy, set_limit, set_limit_of, set_not_dumpable,
+    set_timer_slack_ns, set_umask,
 };
 
 /// Turns the usual `-1 and errno` into an error.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
 }
 
 /// The same for raw system calls, whose results are long.
 fn check_long(result: libc::c_long) -> io::Result<libc::c_long> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
 }
 
 /// Repeats a call that a signal interrupted.

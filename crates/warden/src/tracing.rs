@@ -15,8 +15,14 @@ use crate::sandbox::{Executable, ExitFacts, Process, Sandbox};
 use crate::sys::{self, Reaped, Tracee, Usage};
 
 /// Signals by which the processor reports a fault of the running program.
-const FAULTS: [i32; 6] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS];
+const FAULTS: [i32; 6] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+];
 
 /// Signals that stop a whole process.
 const STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
@@ -38,15 +44,19 @@ impl Sandbox {
             Reaped::Exited(code) => self.on_end(pid, ProcessEnd::Exited(code), usage),
             Reaped::Signalled(signal) => self.on_end(pid, ProcessEnd::Signalled(signal), usage),
             Reaped::Stopped { signal, event: 0 } => self.on_signal(pid, signal, released),
-            Reaped::Stopped { signal, event: libc::PTRACE_EVENT_STOP } => {
-                self.on_stop(pid, signal)
-            }
+            Reaped::Stopped {
+                signal,
+                event: libc::PTRACE_EVENT_STOP,
+            } => self.on_stop(pid, signal),
             Reaped::Stopped { event, .. } => self.on_event(pid, event),
         }
     }
 
     fn on_end(&mut self, pid: i32, end: ProcessEnd, usage: Usage) -> Result<(), Ending> {
         let role = match self.process_mut(pid) {
+            // The tracer is told first. If bwrap died before it reaped its child, the
+            // warden has adopted it and is told once more, as its parent.
+            Some((_, process)) if process.end.is_some() => return Ok(()),
             Some((role, process)) => {
                 process.end = Some(end);
                 process.usage = usage;
@@ -68,7 +78,10 @@ impl Sandbox {
 
     /// bwrap's end is the consequence of the launcher's, or something is wrong.
     fn note_loss_of_bwrap(&mut self, end: ProcessEnd) {
-        let child_lives = self.launcher.as_ref().is_some_and(|launcher| !launcher.is_ending());
+        let child_lives = self
+            .launcher
+            .as_ref()
+            .is_some_and(|launcher| !launcher.is_ending());
         if child_lives && self.bwrap_lost.is_none() {
             self.bwrap_lost = Some(end);
         }
@@ -81,14 +94,16 @@ impl Sandbox {
         };
         let tracee = process.tracee;
         if role == Role::Launcher {
-            let by_kernel = match tracee.signal_info() {
-                Ok(info) => info.code > 0,
+            let code = match tracee.signal_info() {
+                Ok(info) => info.code,
                 Err(error) => return unless_gone("PTRACE_GETSIGINFO", Err(error)),
             };
-            if by_kernel && FAULTS.contains(&signal) {
+            if code > 0 && FAULTS.contains(&signal) {
                 return Err(Ending::Signalled { signal });
             }
-            if released && by_kernel && signal == libc::SIGXFSZ {
+            // The kernel sends this one in the process's own name (SI_USER); raise(3)
+            // would show as SI_TKILL.
+            if released && signal == libc::SIGXFSZ && code >= libc::SI_USER {
                 return Err(Ending::OutputLimit);
             }
         }
@@ -185,28 +200,49 @@ fn unless_gone(operation: &str, result: io::Result<()>) -> Result<(), Ending> {
 ///
 /// # Errors
 /// What the kernel refused; nothing is known then, and nothing may be claimed.
-pub fn kill_and_reap(sandbox: &mut Sandbox) -> io::Result<()> {
-    for process in sandbox.processes() {
+pub fn kill_and_reap(mut sandbox: Option<&mut Sandbox>) -> io::Result<Vec<ReapedProcess>> {
+    let mut reaped = Vec::new();
+    for process in sandbox.iter().flat_map(|sandbox| sandbox.processes()) {
         process.pidfd.kill()?;
     }
     loop {
         match sys::wait_any_blocking()? {
-            sys::Waited::NoneLeft => return Ok(()),
+            sys::Waited::NoneLeft => break,
             sys::Waited::Nothing => {}
-            sys::Waited::Changed { pid, change: Reaped::Stopped { event, .. }, .. } => {
-                answer_dying(sandbox, pid, event)?;
+            sys::Waited::Changed {
+                pid,
+                change: Reaped::Stopped { event, .. },
+                ..
+            } => {
+                answer_dying(sandbox.as_deref_mut(), pid, event)?;
             }
-            sys::Waited::Changed { pid, change, usage } => {
+            sys::Waited::Changed { pid, change, usage } => match &mut sandbox {
                 // An end is only noted here; the run has its ending already.
-                let _ = sandbox.on_change(pid, change, usage, false);
-            }
+                Some(sandbox) => drop(sandbox.on_change(pid, change, usage, false)),
+                // A child that never got as far as a sandbox.
+                None => reaped.extend(ended(pid, change)),
+            },
         }
     }
+    Ok(sandbox.map_or(reaped, |sandbox| sandbox.reaped.clone()))
+}
+
+fn ended(pid: i32, change: Reaped) -> Option<ReapedProcess> {
+    let end = match change {
+        Reaped::Exited(code) => ProcessEnd::Exited(code),
+        Reaped::Signalled(signal) => ProcessEnd::Signalled(signal),
+        Reaped::Stopped { .. } => return None,
+    };
+    Some(ReapedProcess {
+        pid,
+        role: Role::Other,
+        end,
+    })
 }
 
 /// Everything that still stops is killed and let go on to its end.
-fn answer_dying(sandbox: &mut Sandbox, pid: i32, event: i32) -> io::Result<()> {
-    let tracee = match sandbox.process_mut(pid) {
+fn answer_dying(sandbox: Option<&mut Sandbox>, pid: i32, event: i32) -> io::Result<()> {
+    let tracee = match sandbox.and_then(|sandbox| sandbox.process_mut(pid)) {
         Some((_, process)) => {
             if event == libc::PTRACE_EVENT_EXIT && process.exit.is_none() {
                 process.exit = exit_facts(process.tracee);
@@ -214,8 +250,7 @@ fn answer_dying(sandbox: &mut Sandbox, pid: i32, event: i32) -> io::Result<()> {
             process.tracee
         }
         None => {
-            // Our child or tracee, unreaped: the number is still its own.
-            sys::PidFd::open(pid)?.kill()?;
+            sys::kill_unreaped(pid)?;
             Tracee::attached_with_its_parent(pid)
         }
     };

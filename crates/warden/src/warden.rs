@@ -44,7 +44,9 @@ pub fn main() -> ExitCode {
 
 fn run() -> io::Result<()> {
     if std::env::args_os().len() > 1 {
-        return Err(io::Error::other("takes no argument; a controller starts it"));
+        return Err(io::Error::other(
+            "takes no argument; a controller starts it",
+        ));
     }
     // Nothing above 2 is ours, whatever its flags are.
     sys::close_from(3)?;
@@ -132,7 +134,11 @@ impl Warden {
 
     /// Step 4, after the state was fixed.
     fn stage(&mut self, fixed: &Fixed) -> Result<Staged, Ending> {
-        let Order { spec, package, input } = self.control.read_order()?;
+        let Order {
+            spec,
+            package,
+            input,
+        } = self.control.read_order()?;
         let timer = TimerFd::at(spec.deadline_boottime_ns)
             .map_err(|error| Ending::warden("timer", error))?;
         self.watch_from_the_start(&timer)?;
@@ -141,8 +147,7 @@ impl Warden {
         let run = stage::open_run_dir(&spec, fixed.uid).map_err(refused)?;
         self.run = Some(run);
         let own = Own::read(fixed).map_err(|error| Ending::setup("own identity", error))?;
-        let stage = stage::stage(&spec, &package, &input, fixed.uid)
-            .map_err(refused)?;
+        let stage = stage::stage(&spec, &package, &input, fixed.uid).map_err(refused)?;
         let staged = Staged {
             schema: STAGED_SCHEMA.to_owned(),
             run_id: spec.run_id.clone(),
@@ -167,7 +172,9 @@ impl Warden {
         let payload =
             serde_json::to_vec(record).map_err(|error| Ending::warden("encode a report", error))?;
         self.send(kind, &payload)
-            .map_err(|error| Ending::ControllerLost { detail: error.to_string() })
+            .map_err(|error| Ending::ControllerLost {
+                detail: error.to_string(),
+            })
     }
 
     fn send(&mut self, kind: Kind, payload: &[u8]) -> io::Result<()> {

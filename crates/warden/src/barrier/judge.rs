@@ -87,6 +87,10 @@ pub struct Observed {
     pub threads: u32,
     /// Blocked signals of the thread.
     pub blocked_signals: u64,
+    /// Ignored signals.
+    pub ignored_signals: u64,
+    /// Signals with a handler.
+    pub caught_signals: u64,
     /// The mask, as the kernel writes it.
     pub umask: String,
     /// `THP_enabled`, on kernels that say it.
@@ -147,7 +151,13 @@ pub fn judge(expected: &Expected, observed: &Observed) -> Vec<JudgedFact> {
         facts.equal(
             Fact::Limit(resource),
             limit_text(Some((resource, Some(value), Some(value)))),
-            limit_text(observed.limits.iter().copied().find(|row| row.0 == resource)),
+            limit_text(
+                observed
+                    .limits
+                    .iter()
+                    .copied()
+                    .find(|row| row.0 == resource),
+            ),
         );
     }
     judge_namespaces(&mut facts, expected, observed);
@@ -161,12 +171,21 @@ impl Facts {
     fn equal(&mut self, fact: Fact, expected: impl ToString, found: impl ToString) {
         let (expected, found) = (expected.to_string(), found.to_string());
         let holds = expected == found;
-        self.0.push(JudgedFact { fact, expected, found, holds });
+        self.0.push(JudgedFact {
+            fact,
+            expected,
+            found,
+            holds,
+        });
     }
 
     /// For values that say nothing to a reader or would tell something of the host.
     fn same<T: PartialEq>(&mut self, fact: Fact, what: &str, expected: &T, found: &T) {
-        let found = if expected == found { what.to_owned() } else { "another".to_owned() };
+        let found = if expected == found {
+            what.to_owned()
+        } else {
+            "another".to_owned()
+        };
         self.equal(fact, what, found);
     }
 }
@@ -175,11 +194,37 @@ fn judge_process(facts: &mut Facts, expected: &Expected, observed: &Observed) {
     facts.equal(Fact::Alive, true, observed.alive);
     facts.equal(Fact::Parent, expected.bwrap_pid, observed.parent);
     facts.equal(Fact::Tracer, expected.warden_pid, observed.tracer);
-    facts.equal(Fact::NamespacePids, list([expected.pid, 1]), list(&observed.namespace_pids));
-    facts.equal(Fact::Session, list([expected.pid, 1]), list(&observed.namespace_sessions));
+    facts.equal(
+        Fact::NamespacePids,
+        list([expected.pid, 1]),
+        list(&observed.namespace_pids),
+    );
+    facts.equal(
+        Fact::Session,
+        list([expected.pid, 1]),
+        list(&observed.namespace_sessions),
+    );
     facts.equal(Fact::Terminal, 0, observed.terminal);
     facts.equal(Fact::Threads, 1, observed.threads);
-    facts.equal(Fact::BlockedSignals, "0", format!("{:x}", observed.blocked_signals));
+    facts.equal(
+        Fact::BlockedSignals,
+        "0",
+        format!("{:x}", observed.blocked_signals),
+    );
+    let ignored = format!(
+        "{:x}",
+        signal_bit(libc::SIGPIPE) | signal_bit(libc::SIGXFSZ)
+    );
+    facts.equal(
+        Fact::IgnoredSignals,
+        ignored,
+        format!("{:x}", observed.ignored_signals),
+    );
+    facts.equal(
+        Fact::CaughtSignals,
+        "0",
+        format!("{:x}", observed.caught_signals),
+    );
     facts.equal(Fact::Umask, "0077", &observed.umask);
     if let Some(huge_pages) = observed.huge_pages {
         facts.equal(Fact::HugePages, 0, huge_pages);
@@ -191,10 +236,26 @@ fn judge_process(facts: &mut Facts, expected: &Expected, observed: &Observed) {
     }
 }
 
+/// A signal's bit in the masks of /proc/PID/status.
+fn signal_bit(signal: i32) -> u64 {
+    u32::try_from(signal - 1)
+        .ok()
+        .and_then(|bit| 1_u64.checked_shl(bit))
+        .unwrap_or(0)
+}
+
 fn judge_privileges(facts: &mut Facts, expected: &Expected, observed: &Observed) {
     facts.equal(Fact::UserIds, list([expected.uid; 4]), list(&observed.uids));
-    facts.equal(Fact::GroupIds, list([expected.gid; 4]), list(&observed.gids));
-    facts.equal(Fact::SupplementaryGroups, list(&expected.groups), list(&observed.groups));
+    facts.equal(
+        Fact::GroupIds,
+        list([expected.gid; 4]),
+        list(&observed.gids),
+    );
+    facts.equal(
+        Fact::SupplementaryGroups,
+        list(&expected.groups),
+        list(&observed.groups),
+    );
     facts.equal(
         Fact::FilterCount,
         expected.inherited_filters.saturating_add(1),
@@ -206,19 +267,38 @@ fn judge_privileges(facts: &mut Facts, expected: &Expected, observed: &Observed)
     for (set, bits) in CapabilitySet::ALL.into_iter().zip(observed.capabilities) {
         facts.equal(Fact::Capabilities(set), "0", format!("{bits:x}"));
     }
-    facts.equal(Fact::UidMap, map_text(&[[INSIDE_ID, expected.uid, 1]]), map_text(&observed.uid_map));
-    facts.equal(Fact::GidMap, map_text(&[[INSIDE_ID, expected.gid, 1]]), map_text(&observed.gid_map));
+    facts.equal(
+        Fact::UidMap,
+        map_text(&[[INSIDE_ID, expected.uid, 1]]),
+        map_text(&observed.uid_map),
+    );
+    facts.equal(
+        Fact::GidMap,
+        map_text(&[[INSIDE_ID, expected.gid, 1]]),
+        map_text(&observed.gid_map),
+    );
     facts.equal(Fact::Setgroups, "deny", &observed.setgroups);
 }
 
 fn judge_descriptors(facts: &mut Facts, expected: &Expected, observed: &Observed) {
-    let numbers: Vec<u32> = observed.descriptors.iter().map(|(number, _)| *number).collect();
+    let numbers: Vec<u32> = observed
+        .descriptors
+        .iter()
+        .map(|(number, _)| *number)
+        .collect();
     facts.equal(Fact::Descriptors, list([0, 1, 2]), list(&numbers));
     for (number, pipe) in (0_u8..).zip(expected.pipes) {
-        let found =
-            observed.descriptors.iter().find(|(found, _)| *found == u32::from(number));
+        let found = observed
+            .descriptors
+            .iter()
+            .find(|(found, _)| *found == u32::from(number));
         let found = found.map(|(_, inode)| *inode);
-        facts.same(Fact::StandardStream(number), "the warden's pipe", &Some(pipe), &found);
+        facts.same(
+            Fact::StandardStream(number),
+            "the warden's pipe",
+            &Some(pipe),
+            &found,
+        );
     }
 }
 
@@ -234,7 +314,11 @@ fn judge_namespaces(facts: &mut Facts, expected: &Expected, observed: &Observed)
         (NamespaceKind::Cgroup, own.cgroup, its.cgroup),
     ];
     for (kind, own, its) in pairs {
-        let found = if own == its { "the warden's" } else { "its own" };
+        let found = if own == its {
+            "the warden's"
+        } else {
+            "its own"
+        };
         facts.equal(Fact::Namespace(kind), "its own", found);
     }
     let (own, its) = (&expected.time_namespace, &observed.time_namespace);
@@ -243,25 +327,64 @@ fn judge_namespaces(facts: &mut Facts, expected: &Expected, observed: &Observed)
 }
 
 fn judge_files(facts: &mut Facts, expected: &Expected, observed: &Observed) {
-    facts.equal(Fact::Mounts, mounts_expected(), mounts_found(&observed.mounts));
+    facts.equal(
+        Fact::Mounts,
+        mounts_expected(),
+        mounts_found(&observed.mounts),
+    );
     facts.equal(
         Fact::RootEntries,
         "input.json launcher out package.py",
         observed.root_entries.join(" "),
     );
-    facts.equal(Fact::OutputEntries, "result.json", observed.output_entries.join(" "));
+    facts.equal(
+        Fact::OutputEntries,
+        "result.json",
+        observed.output_entries.join(" "),
+    );
     let staged = "as staged";
-    facts.same(Fact::LauncherInode, staged, &expected.launcher.inode, &observed.launcher);
-    facts.same(Fact::OutputInode, "the run's output", &expected.output, &observed.output);
-    facts.equal(Fact::PackageContent, expected.package_sha256, observed.package_sha256);
-    facts.equal(Fact::InputContent, expected.input_sha256, observed.input_sha256);
+    facts.same(
+        Fact::LauncherInode,
+        staged,
+        &expected.launcher.inode,
+        &observed.launcher,
+    );
+    facts.same(
+        Fact::OutputInode,
+        "the run's output",
+        &expected.output,
+        &observed.output,
+    );
+    facts.equal(
+        Fact::PackageContent,
+        expected.package_sha256,
+        observed.package_sha256,
+    );
+    facts.equal(
+        Fact::InputContent,
+        expected.input_sha256,
+        observed.input_sha256,
+    );
     facts.equal(Fact::WorkingDirectory, "/", &observed.working_directory);
-    facts.same(Fact::ExecutableInode, staged, &expected.launcher, &observed.executable);
-    facts.equal(Fact::ExecutableDigest, expected.launcher_sha256, observed.executable_sha256);
+    facts.same(
+        Fact::ExecutableInode,
+        staged,
+        &expected.launcher,
+        &observed.executable,
+    );
+    facts.equal(
+        Fact::ExecutableDigest,
+        expected.launcher_sha256,
+        observed.executable_sha256,
+    );
 }
 
 fn list<T: ToString>(values: impl IntoIterator<Item = T>) -> String {
-    values.into_iter().map(|value| value.to_string()).collect::<Vec<_>>().join(" ")
+    values
+        .into_iter()
+        .map(|value| value.to_string())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn map_text(map: &[[u32; 3]]) -> String {
@@ -286,24 +409,54 @@ struct MountRule {
 
 /// All of them. `/out` itself lies on the read-only root.
 const MOUNT_RULES: [MountRule; 5] = [
-    MountRule { point: "/", writable: false, file_system: Some("tmpfs") },
-    MountRule { point: "/input.json", writable: false, file_system: Some("tmpfs") },
-    MountRule { point: "/launcher", writable: false, file_system: None },
-    MountRule { point: "/out/result.json", writable: true, file_system: None },
-    MountRule { point: "/package.py", writable: false, file_system: Some("tmpfs") },
+    MountRule {
+        point: "/",
+        writable: false,
+        file_system: Some("tmpfs"),
+    },
+    MountRule {
+        point: "/input.json",
+        writable: false,
+        file_system: Some("tmpfs"),
+    },
+    MountRule {
+        point: "/launcher",
+        writable: false,
+        file_system: None,
+    },
+    MountRule {
+        point: "/out/result.json",
+        writable: true,
+        file_system: None,
+    },
+    MountRule {
+        point: "/package.py",
+        writable: false,
+        file_system: Some("tmpfs"),
+    },
 ];
 
 /// Options that a bind mount keeps from the place it comes from, and that take
 /// nothing from the isolation: how access times are kept, and a prohibition.
-const INDIFFERENT_OPTIONS: [&str; 6] =
-    ["relatime", "noatime", "nodiratime", "strictatime", "lazytime", "noexec"];
+const INDIFFERENT_OPTIONS: [&str; 6] = [
+    "relatime",
+    "noatime",
+    "nodiratime",
+    "strictatime",
+    "lazytime",
+    "noexec",
+];
 
 fn mounts_expected() -> String {
     MOUNT_RULES
         .iter()
         .map(|rule| {
             let access = if rule.writable { "rw" } else { "ro" };
-            format!("{}({},{access},nodev,nosuid)", rule.point, rule.file_system.unwrap_or("any"))
+            format!(
+                "{}({},{access},nodev,nosuid)",
+                rule.point,
+                rule.file_system.unwrap_or("any")
+            )
         })
         .collect::<Vec<_>>()
         .join(" ")
@@ -350,7 +503,9 @@ fn mount_text(rule: &MountRule, mount: &Mount, mounts: &[Mount]) -> String {
         None => "any",
     };
     let on_root = rule.point == "/"
-        || mounts.iter().any(|root| root.point == "/" && root.id == mount.parent);
+        || mounts
+            .iter()
+            .any(|root| root.point == "/" && root.id == mount.parent);
     let mut text = format!("{}({file_system},{}", rule.point, options.join(","));
     if !tags.is_empty() {
         let _ = write!(text, ",{}", tags.join(","));

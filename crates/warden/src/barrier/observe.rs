@@ -65,7 +65,10 @@ pub struct Subject<'a> {
 /// [`ObserveError`] names the first thing that could not be read.
 pub fn observe(subject: &Subject<'_>) -> Result<Reading, ObserveError> {
     let alive_before = is_alive(subject)?;
-    let mut texts = Texts { dir: subject.proc_dir, evidence: String::new() };
+    let mut texts = Texts {
+        dir: subject.proc_dir,
+        evidence: String::new(),
+    };
     let status_text = texts.read(c"status")?;
     let status = parse::status(&status_text).map_err(unreadable)?;
     let stat = parse::stat(&texts.read(c"stat")?).map_err(unreadable)?;
@@ -104,6 +107,8 @@ pub fn observe(subject: &Subject<'_>) -> Result<Reading, ObserveError> {
         capabilities: [u64::MAX; 5],
         threads: 0,
         blocked_signals: u64::MAX,
+        ignored_signals: u64::MAX,
+        caught_signals: u64::MAX,
         umask: String::new(),
         huge_pages: None,
         personality,
@@ -129,7 +134,11 @@ pub fn observe(subject: &Subject<'_>) -> Result<Reading, ObserveError> {
         executable_sha256: subject.executable_sha256,
     };
     fill_from_status(&mut observed, &status).map_err(unreadable)?;
-    Ok(Reading { observed, identity, evidence: texts.evidence })
+    Ok(Reading {
+        observed,
+        identity,
+        evidence: texts.evidence,
+    })
 }
 
 fn fill_from_status(to: &mut Observed, status: &parse::Status<'_>) -> Result<(), ParseError> {
@@ -149,6 +158,8 @@ fn fill_from_status(to: &mut Observed, status: &parse::Status<'_>) -> Result<(),
     }
     to.threads = status.number("Threads")?;
     to.blocked_signals = status.bits("SigBlk")?;
+    to.ignored_signals = status.bits("SigIgn")?;
+    to.caught_signals = status.bits("SigCgt")?;
     to.umask = status.field("Umask")?.to_owned();
     to.huge_pages = match status.optional("THP_enabled") {
         Some(_) => Some(status.number("THP_enabled")?),
@@ -158,7 +169,11 @@ fn fill_from_status(to: &mut Observed, status: &parse::Status<'_>) -> Result<(),
 }
 
 fn is_alive(subject: &Subject<'_>) -> Result<bool, ObserveError> {
-    subject.pidfd.has_ended().map(|ended| !ended).map_err(failed("the process's descriptor"))
+    subject
+        .pidfd
+        .has_ended()
+        .map(|ended| !ended)
+        .map_err(failed("the process's descriptor"))
 }
 
 struct Texts<'a> {
@@ -250,14 +265,23 @@ fn files_inside(proc_dir: BorrowedFd<'_>) -> Result<FilesInside, ObserveError> {
 fn list(dir: BorrowedFd<'_>, name: &CStr) -> Result<Vec<String>, ObserveError> {
     let names = sys::list_directory(dir, name, ENTRIES_MAX)
         .map_err(failed(&format!("directory {}", name.to_string_lossy())))?;
-    Ok(names.iter().map(|name| name.to_string_lossy().into_owned()).collect())
+    Ok(names
+        .iter()
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect())
 }
 
 fn failed(what: &str) -> impl FnOnce(io::Error) -> ObserveError {
     let what = what.to_owned();
-    move |error| ObserveError { what, detail: error.to_string() }
+    move |error| ObserveError {
+        what,
+        detail: error.to_string(),
+    }
 }
 
 fn unreadable(error: ParseError) -> ObserveError {
-    ObserveError { what: error.file.to_owned(), detail: error.detail }
+    ObserveError {
+        what: error.file.to_owned(),
+        detail: error.detail,
+    }
 }

@@ -18,7 +18,10 @@ pub struct ParseError {
 }
 
 fn error(file: &'static str, detail: impl Into<String>) -> ParseError {
-    ParseError { file, detail: detail.into() }
+    ParseError {
+        file,
+        detail: detail.into(),
+    }
 }
 
 /// /proc/PID/status: fields by name.
@@ -32,8 +35,9 @@ pub struct Status<'a>(BTreeMap<&'a str, &'a str>);
 pub fn status(text: &str) -> Result<Status<'_>, ParseError> {
     let mut fields = BTreeMap::new();
     for line in text.lines() {
-        let (name, value) =
-            line.split_once(':').ok_or_else(|| error("status", "a line has no colon"))?;
+        let (name, value) = line
+            .split_once(':')
+            .ok_or_else(|| error("status", "a line has no colon"))?;
         if fields.insert(name, value.trim()).is_some() {
             return Err(error("status", format!("field {name} comes twice")));
         }
@@ -53,7 +57,8 @@ impl<'a> Status<'a> {
     /// # Errors
     /// [`ParseError`] if it is not.
     pub fn field(&self, name: &str) -> Result<&'a str, ParseError> {
-        self.optional(name).ok_or_else(|| error("status", format!("field {name} is missing")))
+        self.optional(name)
+            .ok_or_else(|| error("status", format!("field {name} is missing")))
     }
 
     /// A field of one decimal number.
@@ -74,7 +79,8 @@ impl<'a> Status<'a> {
         self.field(name)?
             .split_whitespace()
             .map(|word| {
-                word.parse().map_err(|_| error("status", format!("field {name} is not numbers")))
+                word.parse()
+                    .map_err(|_| error("status", format!("field {name} is not numbers")))
             })
             .collect()
     }
@@ -91,7 +97,12 @@ impl<'a> Status<'a> {
     /// A field of one number of kibibytes, in bytes.
     #[must_use]
     pub fn kibibytes(&self, name: &str) -> Option<u64> {
-        let number: u64 = self.optional(name)?.strip_suffix(" kB")?.trim().parse().ok()?;
+        let number: u64 = self
+            .optional(name)?
+            .strip_suffix(" kB")?
+            .trim()
+            .parse()
+            .ok()?;
         number.checked_mul(1024)
     }
 }
@@ -121,13 +132,22 @@ pub fn stat(text: &str) -> Result<Stat, ParseError> {
     let fields: Vec<&str> = rest.split_whitespace().collect();
     // `rest` begins with field 3.
     let field = |number: usize| {
-        fields.get(number - 3).copied().ok_or_else(|| bad("too few fields"))
+        fields
+            .get(number - 3)
+            .copied()
+            .ok_or_else(|| bad("too few fields"))
     };
     Ok(Stat {
         pid: pid.parse().map_err(|_| bad("pid is not a number"))?,
-        session: field(6)?.parse().map_err(|_| bad("session is not a number"))?,
-        terminal: field(7)?.parse().map_err(|_| bad("terminal is not a number"))?,
-        start_time_ticks: field(22)?.parse().map_err(|_| bad("start time is not a number"))?,
+        session: field(6)?
+            .parse()
+            .map_err(|_| bad("session is not a number"))?,
+        terminal: field(7)?
+            .parse()
+            .map_err(|_| bad("terminal is not a number"))?,
+        start_time_ticks: field(22)?
+            .parse()
+            .map_err(|_| bad("start time is not a number"))?,
     })
 }
 
@@ -163,7 +183,10 @@ pub fn limits(text: &str) -> Result<Vec<LimitRow>, ParseError> {
     let mut found = Vec::with_capacity(16);
     for (resource, name) in Resource::ALL.into_iter().zip(LIMIT_NAMES) {
         let bad = || error("limits", format!("no row {name:?} in its place"));
-        let row = rows.next().and_then(|row| row.strip_prefix(name)).ok_or_else(bad)?;
+        let row = rows
+            .next()
+            .and_then(|row| row.strip_prefix(name))
+            .ok_or_else(bad)?;
         let mut values = row.split_whitespace();
         let mut value = || match values.next() {
             Some("unlimited") => Ok(None),
@@ -206,7 +229,12 @@ pub fn mounts(text: &str) -> Result<Vec<Mount>, ParseError> {
 fn mount(line: &str) -> Result<Mount, ParseError> {
     let bad = |detail: &str| error("mountinfo", detail);
     let mut words = line.split(' ');
-    let mut next = || words.next().filter(|w| !w.is_empty()).ok_or_else(|| bad("too few fields"));
+    let mut next = || {
+        words
+            .next()
+            .filter(|w| !w.is_empty())
+            .ok_or_else(|| bad("too few fields"))
+    };
     let id = next()?.parse().map_err(|_| bad("id is not a number"))?;
     let parent = next()?.parse().map_err(|_| bad("parent is not a number"))?;
     let (_device, _root) = (next()?, next()?);
@@ -221,7 +249,14 @@ fn mount(line: &str) -> Result<Mount, ParseError> {
         }
     }
     let file_system = next()?.to_owned();
-    Ok(Mount { id, parent, point, options, propagation, file_system })
+    Ok(Mount {
+        id,
+        parent,
+        point,
+        options,
+        propagation,
+        file_system,
+    })
 }
 
 /// Blank, tab, line feed and backslash stand as three octal digits.
@@ -249,8 +284,10 @@ fn unescape(text: &str) -> Option<String> {
 pub fn id_map(text: &str) -> Result<Vec<[u32; 3]>, ParseError> {
     text.lines()
         .map(|line| {
-            let numbers: Vec<u32> =
-                line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+            let numbers: Vec<u32> = line
+                .split_whitespace()
+                .map_while(|word| word.parse().ok())
+                .collect();
             match <[u32; 3]>::try_from(numbers) {
                 Ok(numbers) if line.split_whitespace().count() == 3 => Ok(numbers),
                 _ => Err(error("uid_map", "a line is not three numbers")),
@@ -291,11 +328,23 @@ mod tests {
         assert_eq!(status.numbers::<u32>("Uid").unwrap().len(), 4);
         assert!(status.bits("CapBnd").is_ok());
         assert!(status.kibibytes("VmHWM").unwrap() > 0);
-        assert_eq!(stat(&read("stat")).unwrap().pid.cast_unsigned(), std::process::id());
+        assert_eq!(
+            stat(&read("stat")).unwrap().pid.cast_unsigned(),
+            std::process::id()
+        );
         assert_eq!(limits(&read("limits")).unwrap().len(), 16);
-        assert!(mounts(&read("mountinfo")).unwrap().iter().any(|mount| mount.point == "/"));
+        assert!(
+            mounts(&read("mountinfo"))
+                .unwrap()
+                .iter()
+                .any(|mount| mount.point == "/")
+        );
         assert!(!id_map(&read("uid_map")).unwrap().is_empty());
-        assert!(interfaces(&read("net/dev")).unwrap().contains(&"lo".to_owned()));
+        assert!(
+            interfaces(&read("net/dev"))
+                .unwrap()
+                .contains(&"lo".to_owned())
+        );
     }
 
     #[test]
@@ -316,7 +365,12 @@ mod tests {
         assert_eq!(mount.options, ["nosuid", "rw"]);
         assert_eq!(mount.propagation, ["master:1", "propagate_from:2"]);
         assert_eq!(mount.file_system, "ext4");
-        for bad in ["", "36 35", "36 35 98:0 / /m rw master:1", "x 35 98:0 / /m rw - e d rw"] {
+        for bad in [
+            "",
+            "36 35",
+            "36 35 98:0 / /m rw master:1",
+            "x 35 98:0 / /m rw - e d rw",
+        ] {
             assert!(mount_of(bad).is_err(), "{bad:?}");
         }
     }
@@ -330,7 +384,12 @@ mod tests {
         assert!(status("Name:\tx\nSeccomp:\t2\nSeccomp:\t2\n").is_err());
         assert!(status("no colon").is_err());
         assert!(status("Name:\tx\n").unwrap().field("Seccomp").is_err());
-        assert!(status("Threads:\t1x\n").unwrap().number::<u32>("Threads").is_err());
+        assert!(
+            status("Threads:\t1x\n")
+                .unwrap()
+                .number::<u32>("Threads")
+                .is_err()
+        );
     }
 
     #[test]

@@ -40,10 +40,18 @@ impl Epoll {
     /// # Errors
     /// What epoll_ctl(2) says.
     pub fn add(&self, fd: BorrowedFd<'_>, key: u64) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: libc::EPOLLIN.cast_unsigned(), u64: key };
+        let mut event = libc::epoll_event {
+            events: libc::EPOLLIN.cast_unsigned(),
+            u64: key,
+        };
         // SAFETY: both descriptors are open for the call; `event` outlives it.
         check(unsafe {
-            libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_ADD, fd.as_raw_fd(), &raw mut event)
+            libc::epoll_ctl(
+                self.0.as_raw_fd(),
+                libc::EPOLL_CTL_ADD,
+                fd.as_raw_fd(),
+                &raw mut event,
+            )
         })?;
         Ok(())
     }
@@ -75,16 +83,17 @@ impl Epoll {
         let count = retry(|| {
             let room = libc::c_int::try_from(EVENTS_MAX).map_err(io::Error::other)?;
             // SAFETY: the array is valid for `room` events and outlives the call.
-            check(unsafe {
-                libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), room, -1)
-            })
+            check(unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), room, -1) })
         })?;
         let count = usize::try_from(count).map_err(io::Error::other)?;
         let gone = (libc::EPOLLHUP | libc::EPOLLERR).cast_unsigned();
         Ok(events
             .iter()
             .take(count)
-            .map(|event| Readiness { key: event.u64, hung_up: event.events & gone != 0 })
+            .map(|event| Readiness {
+                key: event.u64,
+                hung_up: event.events & gone != 0,
+            })
             .collect())
     }
 }
@@ -111,8 +120,14 @@ impl TimerFd {
             tv_sec: libc::time_t::try_from(instant / 1_000_000_000).map_err(io::Error::other)?,
             tv_nsec: libc::c_long::try_from(instant % 1_000_000_000).map_err(io::Error::other)?,
         };
-        let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let setting = libc::itimerspec { it_interval: never, it_value: value };
+        let never = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let setting = libc::itimerspec {
+            it_interval: never,
+            it_value: value,
+        };
         // SAFETY: `setting` outlives the call; a null old value is allowed.
         check(unsafe {
             libc::timerfd_settime(
@@ -150,7 +165,11 @@ impl SignalFd {
             for signal in signals {
                 check(libc::sigaddset(set.as_mut_ptr(), *signal))?;
             }
-            check(libc::sigprocmask(libc::SIG_SETMASK, set.as_ptr(), std::ptr::null_mut()))?;
+            check(libc::sigprocmask(
+                libc::SIG_SETMASK,
+                set.as_ptr(),
+                std::ptr::null_mut(),
+            ))?;
         }
         let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
         // SAFETY: the set was initialised above; -1 asks for a new descriptor.
@@ -168,16 +187,21 @@ impl SignalFd {
         let size = size_of::<libc::signalfd_siginfo>();
         // SAFETY: the buffer has exactly `size` bytes and outlives the call.
         let result = retry(|| {
-            let count =
-                unsafe { libc::read(self.0.as_raw_fd(), info.as_mut_ptr().cast(), size) };
-            if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count) }
+            let count = unsafe { libc::read(self.0.as_raw_fd(), info.as_mut_ptr().cast(), size) };
+            if count < 0 {
+                Err(io::Error::last_os_error())
+            } else {
+                Ok(count)
+            }
         });
         match result {
             Ok(count) if usize::try_from(count) == Ok(size) => {
                 // SAFETY: every bit pattern is a valid signalfd_siginfo, and the
                 // kernel filled it whole.
                 let number = unsafe { info.assume_init() }.ssi_signo;
-                Ok(Some(libc::c_int::try_from(number).map_err(io::Error::other)?))
+                Ok(Some(
+                    libc::c_int::try_from(number).map_err(io::Error::other)?,
+                ))
             }
             Ok(_) => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),

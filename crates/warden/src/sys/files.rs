@@ -52,7 +52,11 @@ pub fn sealed_memfd(name: &CStr, bytes: &[u8]) -> io::Result<File> {
     check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) })?;
     // SAFETY: as above.
     let found = check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) })?;
-    if found & seals == seals { Ok(file) } else { Err(io::Error::other("the seals did not hold")) }
+    if found & seals == seals {
+        Ok(file)
+    } else {
+        Err(io::Error::other("the seals did not hold"))
+    }
 }
 
 /// Fills an array from the kernel's random number generator.
@@ -64,7 +68,11 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     // SAFETY: the buffer has N bytes and outlives the call.
     let count = retry(|| {
         let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) };
-        if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count) }
+        if count < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(count)
+        }
     })?;
     if usize::try_from(count) == Ok(N) {
         Ok(bytes)
@@ -132,7 +140,11 @@ fn open_with(dir: BorrowedFd<'_>, name: &CStr, flags: libc::c_int) -> io::Result
 /// # Errors
 /// What openat(2) says.
 pub fn open_at(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<File> {
-    open_with(dir, name, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY)
+    open_with(
+        dir,
+        name,
+        libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY,
+    )
 }
 
 /// Locates a name relative to a held directory without opening it; a symbolic
@@ -247,7 +259,11 @@ fn read_stream(stream: *mut libc::DIR, limit: usize) -> io::Result<Vec<CString>>
         };
         if entry.is_null() {
             let error = io::Error::last_os_error();
-            return if error.raw_os_error() == Some(0) { Ok(names) } else { Err(error) };
+            return if error.raw_os_error() == Some(0) {
+                Ok(names)
+            } else {
+                Err(error)
+            };
         }
         // SAFETY: the entry is valid until the next readdir of this stream, and its
         // name is terminated.

@@ -120,6 +120,20 @@ impl AsFd for PidFd {
     }
 }
 
+/// Sends SIGKILL to a child or tracee that has not been reaped, so that the number is
+/// still its own. For those that have no descriptor: a thread gets none. One that is
+/// gone already is no error.
+///
+/// # Errors
+/// What kill(2) says.
+pub fn kill_unreaped(pid: i32) -> io::Result<()> {
+    // SAFETY: takes numbers.
+    match check(unsafe { libc::kill(pid, libc::SIGKILL) }) {
+        Err(error) if error.raw_os_error() != Some(libc::ESRCH) => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// What a process used in its life, as wait4(2) tells it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -187,7 +201,12 @@ fn wait_with(flags: libc::c_int) -> io::Result<Waited> {
     // SAFETY: both out-pointers are valid for writing and outlive the call.
     let result = retry(|| {
         check(unsafe {
-            libc::wait4(-1, &raw mut status, flags | libc::__WALL, usage.as_mut_ptr())
+            libc::wait4(
+                -1,
+                &raw mut status,
+                flags | libc::__WALL,
+                usage.as_mut_ptr(),
+            )
         })
     });
     match result {
@@ -197,7 +216,11 @@ fn wait_with(flags: libc::c_int) -> io::Result<Waited> {
         Ok(pid) => {
             // SAFETY: all-zero is a valid rusage, and the kernel fills it whole.
             let usage = unsafe { usage.assume_init() };
-            Ok(Waited::Changed { pid, change: decode(status), usage: usage_of(&usage) })
+            Ok(Waited::Changed {
+                pid,
+                change: decode(status),
+                usage: usage_of(&usage),
+            })
         }
     }
 }
@@ -209,7 +232,10 @@ fn decode(status: libc::c_int) -> Reaped {
     } else if libc::WIFSIGNALED(status) {
         Reaped::Signalled(libc::WTERMSIG(status))
     } else {
-        Reaped::Stopped { signal: libc::WSTOPSIG(status), event: (status >> 16) & 0xffff }
+        Reaped::Stopped {
+            signal: libc::WSTOPSIG(status),
+            event: (status >> 16) & 0xffff,
+        }
     }
 }
 
@@ -224,12 +250,16 @@ fn usage_of(usage: &libc::rusage) -> Usage {
     let nanoseconds = |time: libc::timeval| {
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
         let micros = u64::try_from(time.tv_usec).unwrap_or(0);
-        seconds.saturating_mul(1_000_000_000).saturating_add(micros.saturating_mul(1_000))
+        seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add(micros.saturating_mul(1_000))
     };
     Usage {
         cpu_user_ns: nanoseconds(usage.ru_utime),
         cpu_system_ns: nanoseconds(usage.ru_stime),
-        peak_memory_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),
+        peak_memory_bytes: u64::try_from(usage.ru_maxrss)
+            .unwrap_or(0)
+            .saturating_mul(1024),
     }
 }
 
@@ -250,11 +280,17 @@ mod tests {
         let stop = |signal: i32, event: i32| (event << 16) | (signal << 8) | 0x7f;
         assert_eq!(
             decode(stop(libc::SIGTRAP, libc::PTRACE_EVENT_EXIT)),
-            Reaped::Stopped { signal: libc::SIGTRAP, event: libc::PTRACE_EVENT_EXIT }
+            Reaped::Stopped {
+                signal: libc::SIGTRAP,
+                event: libc::PTRACE_EVENT_EXIT
+            }
         );
         assert_eq!(
             decode(stop(libc::SIGSEGV, 0)),
-            Reaped::Stopped { signal: libc::SIGSEGV, event: 0 }
+            Reaped::Stopped {
+                signal: libc::SIGSEGV,
+                event: 0
+            }
         );
     }
 }

@@ -123,7 +123,10 @@ impl Tracee {
         })?;
         // SAFETY: all-zero is a valid siginfo_t, and the kernel filled it.
         let info = unsafe { info.assume_init() };
-        Ok(SignalInfo { signal: info.si_signo, code: info.si_code })
+        Ok(SignalInfo {
+            signal: info.si_signo,
+            code: info.si_code,
+        })
     }
 
     /// The system call that it was in, when it is stopped at its exit.
@@ -134,7 +137,12 @@ impl Tracee {
         let mut registers = std::mem::MaybeUninit::<libc::user_regs_struct>::zeroed();
         // SAFETY: the buffer is a user_regs_struct that outlives the call.
         check_long(unsafe {
-            libc::ptrace(libc::PTRACE_GETREGS, self.0, 0_usize, registers.as_mut_ptr())
+            libc::ptrace(
+                libc::PTRACE_GETREGS,
+                self.0,
+                0_usize,
+                registers.as_mut_ptr(),
+            )
         })?;
         // SAFETY: all-zero is a valid user_regs_struct, and the kernel filled it.
         let registers = unsafe { registers.assume_init() };

@@ -39,8 +39,11 @@ pub struct ExecPlan<'a> {
     pub inherited: &'a [BorrowedFd<'a>],
     /// The child waits here for one byte; the end of the pipe ends it.
     pub go: BorrowedFd<'a>,
-    /// Where it writes four bytes of errno if it could not become the program.
-    pub failure: BorrowedFd<'a>,
+    /// The other end of that pipe, which the child has to close to notice its end.
+    pub go_other_end: BorrowedFd<'a>,
+    /// Where it writes one byte once it may be seized, and four bytes of errno if it
+    /// could not become the program.
+    pub status: BorrowedFd<'a>,
 }
 
 /// A child that waits for its go.
@@ -56,8 +59,11 @@ pub struct Forked {
 /// What fork(2) says.
 pub fn fork_exec(plan: &ExecPlan<'_>) -> io::Result<Forked> {
     // All that the child touches is made here, so that it need not allocate.
-    let mut arguments: Vec<*const libc::c_char> =
-        plan.arguments.iter().map(|argument| argument.as_ptr()).collect();
+    let mut arguments: Vec<*const libc::c_char> = plan
+        .arguments
+        .iter()
+        .map(|argument| argument.as_ptr())
+        .collect();
     arguments.push(std::ptr::null());
     let environment = [std::ptr::null::<libc::c_char>()];
     // SAFETY: the warden has one thread here, so the child's copy of the memory is
@@ -69,7 +75,7 @@ pub fn fork_exec(plan: &ExecPlan<'_>) -> io::Result<Forked> {
         // SAFETY: the buffer outlives the call; _exit runs no handler.
         unsafe {
             let bytes = error.to_le_bytes();
-            libc::write(plan.failure.as_raw_fd(), bytes.as_ptr().cast(), bytes.len());
+            libc::write(plan.status.as_raw_fd(), bytes.as_ptr().cast(), bytes.len());
             libc::_exit(126);
         }
     }
@@ -89,10 +95,13 @@ unsafe fn become_program(
     // SAFETY: every call here is async-signal-safe and gets numbers or memory that
     // was prepared before the fork.
     unsafe {
+        libc::close(plan.go_other_end.as_raw_fd());
         // The warden is not dumpable, and its tracer has to be let in.
         if libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 {
             return errno();
         }
+        let ready = 1_u8;
+        libc::write(plan.status.as_raw_fd(), (&raw const ready).cast(), 1);
         let mut go = 0_u8;
         if libc::read(plan.go.as_raw_fd(), (&raw mut go).cast(), 1) != 1 {
             // The warden is gone; nobody reads an error.

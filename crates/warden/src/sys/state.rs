@@ -99,10 +99,16 @@ pub struct Limit {
 /// # Errors
 /// What getrlimit(2) says.
 pub fn get_limit(resource: Resource) -> io::Result<Limit> {
-    let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let mut found = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // SAFETY: `found` is valid for writing and outlives the call.
     check(unsafe { libc::getrlimit(resource.number(), &raw mut found) })?;
-    Ok(Limit { soft: found.rlim_cur, hard: found.rlim_max })
+    Ok(Limit {
+        soft: found.rlim_cur,
+        hard: found.rlim_max,
+    })
 }
 
 /// Sets soft and hard value of a limit of this process.
@@ -110,7 +116,10 @@ pub fn get_limit(resource: Resource) -> io::Result<Limit> {
 /// # Errors
 /// What setrlimit(2) says: EPERM where the hard value would have to be raised.
 pub fn set_limit(resource: Resource, value: u64) -> io::Result<()> {
-    let wanted = libc::rlimit { rlim_cur: value, rlim_max: value };
+    let wanted = libc::rlimit {
+        rlim_cur: value,
+        rlim_max: value,
+    };
     // SAFETY: `wanted` outlives the call.
     check(unsafe { libc::setrlimit(resource.number(), &raw const wanted) })?;
     Ok(())
@@ -122,10 +131,18 @@ pub fn set_limit(resource: Resource, value: u64) -> io::Result<()> {
 /// # Errors
 /// What prlimit(2) says.
 pub fn set_limit_of(pid: i32, resource: Resource, value: u64) -> io::Result<()> {
-    let wanted = libc::rlimit { rlim_cur: value, rlim_max: value };
+    let wanted = libc::rlimit {
+        rlim_cur: value,
+        rlim_max: value,
+    };
     // SAFETY: `wanted` outlives the call; a null old value is allowed.
     check(unsafe {
-        libc::prlimit(pid, resource.number(), &raw const wanted, std::ptr::null_mut())
+        libc::prlimit(
+            pid,
+            resource.number(),
+            &raw const wanted,
+            std::ptr::null_mut(),
+        )
     })?;
     Ok(())
 }
@@ -188,7 +205,11 @@ pub fn nice() -> io::Result<i32> {
         libc::getpriority(libc::PRIO_PROCESS, 0)
     };
     let error = io::Error::last_os_error();
-    if value == -1 && error.raw_os_error() != Some(0) { Err(error) } else { Ok(value) }
+    if value == -1 && error.raw_os_error() != Some(0) {
+        Err(error)
+    } else {
+        Ok(value)
+    }
 }
 
 /// Sets the nice value to 0.
@@ -303,25 +324,52 @@ pub fn join_new_session_keyring() -> io::Result<()> {
     }
 }
 
+/// The kernel's `struct sigaction` on x86_64 (rt_sigaction(2)).
+#[repr(C)]
+struct KernelAction {
+    handler: usize,
+    flags: u64,
+    restorer: usize,
+    mask: u64,
+}
+
 /// Gives every signal its default action, but for SIGPIPE, which is ignored so that
-/// a closed pipe is an error that can be handled.
+/// a closed pipe is an error that can be handled. By the bare system call: libc
+/// would leave the two signals that it keeps for itself as they were inherited.
 ///
 /// # Errors
-/// What signal(2) says.
+/// What rt_sigaction(2) says.
 pub fn reset_signals() -> io::Result<()> {
-    for signal in 1..=libc::SIGRTMAX() {
-        // Two cannot be changed, and two belong to libc.
-        if signal == libc::SIGKILL
-            || signal == libc::SIGSTOP
-            || (signal >= 32 && signal < libc::SIGRTMIN())
-        {
+    /// All that the kernel has.
+    const SIGNAL_MAX: i32 = 64;
+
+    for signal in 1..=SIGNAL_MAX {
+        if signal == libc::SIGKILL || signal == libc::SIGSTOP {
             continue;
         }
-        let action = if signal == libc::SIGPIPE { libc::SIG_IGN } else { libc::SIG_DFL };
-        // SAFETY: both actions are constants; no handler of ours is installed.
-        if unsafe { libc::signal(signal, action) } == libc::SIG_ERR {
-            return Err(io::Error::last_os_error());
-        }
+        let handler = if signal == libc::SIGPIPE {
+            libc::SIG_IGN
+        } else {
+            libc::SIG_DFL
+        };
+        let action = KernelAction {
+            handler,
+            flags: 0,
+            restorer: 0,
+            mask: 0,
+        };
+        let mask_bytes = size_of::<u64>();
+        // SAFETY: `action` has the kernel's layout and outlives the call; both
+        // handlers are constants, so nothing of ours is ever called by a signal.
+        check_long(unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                &raw const action,
+                std::ptr::null_mut::<KernelAction>(),
+                mask_bytes,
+            )
+        })?;
     }
     Ok(())
 }
@@ -374,13 +422,14 @@ const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
 /// # Errors
 /// What capget(2) says.
 pub fn capabilities() -> io::Result<Capabilities> {
-    let mut header = CapabilityHeader { version: CAPABILITY_VERSION_3, pid: 0 };
+    let mut header = CapabilityHeader {
+        version: CAPABILITY_VERSION_3,
+        pid: 0,
+    };
     let mut words = [CapabilityWords::default(); 2];
     // SAFETY: header and the two elements that version 3 wants are valid for
     // writing and outlive the call.
-    check_long(unsafe {
-        libc::syscall(libc::SYS_capget, &raw mut header, words.as_mut_ptr())
-    })?;
+    check_long(unsafe { libc::syscall(libc::SYS_capget, &raw mut header, words.as_mut_ptr()) })?;
     let [low, high] = words;
     let join = |low: u32, high: u32| u64::from(low) | (u64::from(high) << 32);
     Ok(Capabilities {
@@ -395,7 +444,10 @@ pub fn capabilities() -> io::Result<Capabilities> {
 /// # Errors
 /// What capset(2) says.
 pub fn clear_capabilities() -> io::Result<()> {
-    let mut header = CapabilityHeader { version: CAPABILITY_VERSION_3, pid: 0 };
+    let mut header = CapabilityHeader {
+        version: CAPABILITY_VERSION_3,
+        pid: 0,
+    };
     let words = [CapabilityWords::default(); 2];
     // SAFETY: header and both elements outlive the call.
     check_long(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, words.as_ptr()) })?;
@@ -407,6 +459,7 @@ pub fn clear_capabilities() -> io::Result<()> {
 /// # Errors
 /// What prctl(2) says.
 pub fn clear_ambient_capabilities() -> io::Result<()> {
-    let clear = libc::c_ulong::try_from(libc::PR_CAP_AMBIENT_CLEAR_ALL).map_err(io::Error::other)?;
+    let clear =
+        libc::c_ulong::try_from(libc::PR_CAP_AMBIENT_CLEAR_ALL).map_err(io::Error::other)?;
     prctl(libc::PR_CAP_AMBIENT, clear).map(drop)
 }

@@ -26,13 +26,19 @@ impl Warden {
     /// Step 6. Gives the one ready record that will be accepted.
     pub(super) fn start_bwrap(&mut self) -> Result<Ready, Ending> {
         let stage = self.stage.as_ref().ok_or_else(|| missing("the stage"))?;
-        let run = self.run.as_ref().ok_or_else(|| missing("the run directory"))?;
+        let run = self
+            .run
+            .as_ref()
+            .ok_or_else(|| missing("the run directory"))?;
         let spec = self.spec.as_ref().ok_or_else(|| missing("the order"))?;
-        let nonce =
-            sys::random_bytes().map_err(|error| Ending::setup("draw the nonce", error))?;
-        let package_bytes = u32::try_from(stage.package_bytes)
-            .map_err(|error| Ending::setup("plan", error))?;
-        let plan = Plan { nonce, package_sha256: stage.digests.package, package_bytes };
+        let nonce = sys::random_bytes().map_err(|error| Ending::setup("draw the nonce", error))?;
+        let package_bytes =
+            u32::try_from(stage.package_bytes).map_err(|error| Ending::setup("plan", error))?;
+        let plan = Plan {
+            nonce,
+            package_sha256: stage.digests.package,
+            package_bytes,
+        };
         let expected = Ready {
             nonce,
             package_sha256: stage.digests.package,
@@ -52,8 +58,14 @@ impl Warden {
         let expected = self.expected_facts()?;
         let reading = self.read_facts()?;
         let facts = judge(&expected, &reading.observed);
-        let own = self.own.as_ref().ok_or_else(|| missing("the own identity"))?;
-        let run = self.run.as_ref().ok_or_else(|| missing("the run directory"))?;
+        let own = self
+            .own
+            .as_ref()
+            .ok_or_else(|| missing("the own identity"))?;
+        let run = self
+            .run
+            .as_ref()
+            .ok_or_else(|| missing("the run directory"))?;
         let spec = self.spec.as_ref().ok_or_else(|| missing("the order"))?;
         let not_recorded = |error| Ending::RecordFailed {
             record: "launch".to_owned(),
@@ -86,7 +98,10 @@ impl Warden {
 
     /// The record has to be the one record, byte for byte.
     fn compare_ready(&mut self, expected: &Ready) -> Result<(), Ending> {
-        let sandbox = self.sandbox.as_mut().ok_or_else(|| missing("the sandbox"))?;
+        let sandbox = self
+            .sandbox
+            .as_mut()
+            .ok_or_else(|| missing("the sandbox"))?;
         let bytes = sandbox.stdout.take();
         if bytes == expected.encode() {
             return Ok(());
@@ -113,18 +128,33 @@ impl Warden {
 
     /// From outside, while it waits: it is one process and stays one.
     fn limit_processes(&self) -> Result<(), Ending> {
-        let launcher = self.sandbox.as_ref().and_then(|sandbox| sandbox.launcher.as_ref());
+        let launcher = self
+            .sandbox
+            .as_ref()
+            .and_then(|sandbox| sandbox.launcher.as_ref());
         let launcher = launcher.ok_or_else(|| missing("the launcher"))?;
         sys::set_limit_of(launcher.pid, Resource::Processes, PROCESSES_INSIDE)
             .map_err(|error| Ending::setup("limit the launcher's processes", error))
     }
 
     fn expected_facts(&self) -> Result<Expected, Ending> {
-        let own = self.own.as_ref().ok_or_else(|| missing("the own identity"))?;
+        let own = self
+            .own
+            .as_ref()
+            .ok_or_else(|| missing("the own identity"))?;
         let stage = self.stage.as_ref().ok_or_else(|| missing("the stage"))?;
-        let run = self.run.as_ref().ok_or_else(|| missing("the run directory"))?;
-        let sandbox = self.sandbox.as_ref().ok_or_else(|| missing("the sandbox"))?;
-        let launcher = sandbox.launcher.as_ref().ok_or_else(|| missing("the launcher"))?;
+        let run = self
+            .run
+            .as_ref()
+            .ok_or_else(|| missing("the run directory"))?;
+        let sandbox = self
+            .sandbox
+            .as_ref()
+            .ok_or_else(|| missing("the sandbox"))?;
+        let launcher = sandbox
+            .launcher
+            .as_ref()
+            .ok_or_else(|| missing("the launcher"))?;
         Ok(Expected {
             pid: launcher.pid,
             bwrap_pid: sandbox.bwrap.pid,
@@ -146,8 +176,14 @@ impl Warden {
 
     fn read_facts(&mut self) -> Result<crate::barrier::observe::Reading, Ending> {
         let failed = |error| Ending::setup("barrier", error);
-        let sandbox = self.sandbox.as_mut().ok_or_else(|| missing("the sandbox"))?;
-        let launcher = sandbox.launcher.as_ref().ok_or_else(|| missing("the launcher"))?;
+        let sandbox = self
+            .sandbox
+            .as_mut()
+            .ok_or_else(|| missing("the sandbox"))?;
+        let launcher = sandbox
+            .launcher
+            .as_ref()
+            .ok_or_else(|| missing("the launcher"))?;
         let executable = sandbox
             .executable
             .as_mut()
@@ -172,12 +208,20 @@ impl Warden {
     /// Step 10: one byte, then the end of the pipe.
     pub(super) fn release(&mut self) -> Result<(), Ending> {
         let now = sys::boottime_ns().map_err(|error| Ending::warden("clock", error))?;
-        let sandbox = self.sandbox.as_mut().ok_or_else(|| missing("the sandbox"))?;
-        let mut stdin = sandbox.stdin.take().ok_or_else(|| missing("the launcher's stdin"))?;
+        let sandbox = self
+            .sandbox
+            .as_mut()
+            .ok_or_else(|| missing("the sandbox"))?;
+        let mut stdin = sandbox
+            .stdin
+            .take()
+            .ok_or_else(|| missing("the launcher's stdin"))?;
         let byte = u8::try_from(abi::LZ_RELEASE_BYTE)
             .map_err(|error| Ending::warden("encode the release", error))?;
         // From here on package code may have run, also if the write is said to fail.
         self.released_ns = Some(now);
-        stdin.write_all(&[byte]).map_err(|error| Ending::warden("release", error))
+        stdin
+            .write_all(&[byte])
+            .map_err(|error| Ending::warden("release", error))
     }
 }

@@ -10,8 +10,7 @@ use crate::ending::{CallEntry, Ending, ProcessEnd};
 use crate::frame::Kind;
 use crate::outcome;
 use crate::record::{
-    Cleanup, Closing, OUTCOME_SCHEMA, Outcome, OutputRecord, RunUsage, StagedDigests,
-    StreamRecord,
+    Cleanup, Closing, OUTCOME_SCHEMA, Outcome, OutputRecord, RunUsage, StagedDigests, StreamRecord,
 };
 use crate::sandbox::Sandbox;
 use crate::stage::{InodeFacts, Stage, digest_of};
@@ -56,9 +55,18 @@ impl Warden {
             released: self.released_ns.is_some(),
             usage: self.usage(output.as_ref()),
             cleanup,
-            closing: self.stage.as_ref().map(|stage| closing(stage, self.sandbox.as_ref(), output)),
-            stdout: self.sandbox.as_ref().map_or(StreamRecord::default(), |s| s.stdout.record()),
-            stderr: self.sandbox.as_ref().map_or(StreamRecord::default(), |s| s.stderr.record()),
+            closing: self
+                .stage
+                .as_ref()
+                .map(|stage| closing(stage, self.sandbox.as_ref(), output)),
+            stdout: self
+                .sandbox
+                .as_ref()
+                .map_or(StreamRecord::default(), |s| s.stdout.record()),
+            stderr: self
+                .sandbox
+                .as_ref()
+                .map_or(StreamRecord::default(), |s| s.stderr.record()),
             recorded: true,
         };
         if let Err(detail) = self.write(&outcome) {
@@ -75,16 +83,14 @@ impl Warden {
     }
 
     fn clean_up(&mut self) -> io::Result<Cleanup> {
-        let Some(sandbox) = &mut self.sandbox else {
-            // Nothing was started; the kernel says so.
-            let none_left = sys::wait_any()? == sys::Waited::NoneLeft;
-            return Ok(Cleanup { reaped: Vec::new(), none_left, descriptors_show_end: true });
-        };
-        kill_and_reap(sandbox)?;
+        let reaped = kill_and_reap(self.sandbox.as_mut())?;
         Ok(Cleanup {
-            reaped: sandbox.reaped.clone(),
+            reaped,
             none_left: sys::wait_any()? == sys::Waited::NoneLeft,
-            descriptors_show_end: all_ended(sandbox)?,
+            descriptors_show_end: match &self.sandbox {
+                Some(sandbox) => all_ended(sandbox)?,
+                None => true,
+            },
         })
     }
 
@@ -115,12 +121,18 @@ impl Warden {
         let output = &self.run.as_ref()?.output;
         let bytes = output.metadata().ok()?.len();
         let limit = u64::try_from(OUTPUT_BYTES_MAX).unwrap_or(u64::MAX);
-        let sha256 = if bytes <= limit { digest_of(output, limit).ok() } else { None };
+        let sha256 = if bytes <= limit {
+            digest_of(output, limit).ok()
+        } else {
+            None
+        };
         Some(OutputRecord { bytes, sha256 })
     }
 
     fn usage(&self, output: Option<&OutputRecord>) -> RunUsage {
-        let Some(sandbox) = &self.sandbox else { return RunUsage::default() };
+        let Some(sandbox) = &self.sandbox else {
+            return RunUsage::default();
+        };
         let launcher = sandbox.launcher.as_ref();
         let used = launcher.map(|launcher| launcher.usage).unwrap_or_default();
         let exit = launcher.and_then(|launcher| launcher.exit);
@@ -129,7 +141,9 @@ impl Warden {
             cpu_user_ns: used.cpu_user_ns,
             cpu_system_ns: used.cpu_system_ns,
             wall_ns: ended_ns.saturating_sub(sandbox.started_ns),
-            package_wall_ns: self.released_ns.map_or(0, |from| ended_ns.saturating_sub(from)),
+            package_wall_ns: self
+                .released_ns
+                .map_or(0, |from| ended_ns.saturating_sub(from)),
             peak_memory_bytes: exit
                 .and_then(|exit| exit.peak_memory_bytes)
                 .unwrap_or(used.peak_memory_bytes),
@@ -150,7 +164,9 @@ impl Warden {
 /// A signal that came from inside the kernel, not from the warden.
 fn signalled(sandbox: &Sandbox, signal: i32) -> Ending {
     let launcher = sandbox.launcher.as_ref();
-    let registers = launcher.and_then(|launcher| launcher.exit).and_then(|exit| exit.registers);
+    let registers = launcher
+        .and_then(|launcher| launcher.exit)
+        .and_then(|exit| exit.registers);
     match (signal, registers) {
         (libc::SIGSYS, Some(registers)) => Ending::DeniedCall {
             number: registers.call_number,
@@ -181,7 +197,8 @@ fn closing(stage: &Stage, sandbox: Option<&Sandbox>, output: Option<OutputRecord
             .unwrap_or_else(|_| Sha256Digest::from_bytes([0; 32]))
     };
     let same_inode = |file: &std::fs::File, facts: &InodeFacts| {
-        file.metadata().is_ok_and(|found| InodeFacts::of(&found) == *facts)
+        file.metadata()
+            .is_ok_and(|found| InodeFacts::of(&found) == *facts)
     };
     let from_process = sandbox
         .and_then(|sandbox| sandbox.executable.as_ref())
@@ -194,7 +211,11 @@ fn closing(stage: &Stage, sandbox: Option<&Sandbox>, output: Option<OutputRecord
         filter: again(&stage.filter.file),
     };
     let files = [&stage.bwrap, &stage.launcher, &stage.filter];
-    let unchanged = digests == stage.digests
-        && files.iter().all(|held| same_inode(&held.file, &held.facts));
-    Closing { digests, unchanged, output }
+    let unchanged =
+        digests == stage.digests && files.iter().all(|held| same_inode(&held.file, &held.facts));
+    Closing {
+        digests,
+        unchanged,
+        output,
+    }
 }

@@ -30,7 +30,9 @@ impl Warden {
     }
 
     pub(super) fn watch_streams(&self) -> Result<(), Ending> {
-        let Some(sandbox) = &self.sandbox else { return Ok(()) };
+        let Some(sandbox) = &self.sandbox else {
+            return Ok(());
+        };
         self.epoll
             .add(sandbox.stdout.as_fd(), KEY_STDOUT)
             .and_then(|()| self.epoll.add(sandbox.stderr.as_fd(), KEY_STDERR))
@@ -46,7 +48,11 @@ impl Warden {
 
     /// Until the launcher has written as many bytes as a ready record has.
     pub(super) fn wait_for_ready(&mut self) -> Result<(), Ending> {
-        while self.sandbox.as_ref().is_some_and(|s| s.stdout.bytes().len() < READY_BYTES) {
+        while self
+            .sandbox
+            .as_ref()
+            .is_some_and(|s| s.stdout.bytes().len() < READY_BYTES)
+        {
             self.next_round()?;
             self.require_start_going_on()?;
         }
@@ -69,7 +75,12 @@ impl Warden {
             if let Some(end) = self.sandbox.as_ref().and_then(|sandbox| sandbox.bwrap_lost) {
                 return Err(Ending::BwrapLost { end });
             }
-            if self.sandbox.as_ref().and_then(|sandbox| sandbox.launcher_end()).is_some() {
+            if self
+                .sandbox
+                .as_ref()
+                .and_then(|sandbox| sandbox.launcher_end())
+                .is_some()
+            {
                 return Ok(self.classify());
             }
             self.next_round()?;
@@ -78,7 +89,10 @@ impl Warden {
 
     /// Waits once, then takes notice of everything that is there.
     fn next_round(&mut self) -> Result<(), Ending> {
-        let ready = self.epoll.wait().map_err(|error| Ending::warden("epoll", error))?;
+        let ready = self
+            .epoll
+            .wait()
+            .map_err(|error| Ending::warden("epoll", error))?;
         let is_ready = |key: u64| ready.iter().any(|event| event.key == key);
         if is_ready(KEY_SIGNALS) {
             self.read_signals()?;
@@ -97,8 +111,10 @@ impl Warden {
     }
 
     fn read_signals(&mut self) -> Result<(), Ending> {
-        while let Some(signal) =
-            self.signals.next().map_err(|error| Ending::warden("signalfd", error))?
+        while let Some(signal) = self
+            .signals
+            .next()
+            .map_err(|error| Ending::warden("signalfd", error))?
         {
             if signal != libc::SIGCHLD {
                 return Err(Ending::WardenSignalled { signal });
@@ -110,7 +126,9 @@ impl Warden {
     /// All changes that the kernel has to tell; one SIGCHLD may stand for several.
     fn read_changes(&mut self) -> Result<(), Ending> {
         let released = self.released_ns.is_some();
-        let Some(sandbox) = &mut self.sandbox else { return Ok(()) };
+        let Some(sandbox) = &mut self.sandbox else {
+            return Ok(());
+        };
         loop {
             match sys::wait_any().map_err(|error| Ending::warden("wait4", error))? {
                 Waited::Nothing | Waited::NoneLeft => return Ok(()),
@@ -123,7 +141,9 @@ impl Warden {
 
     /// Reads both streams as far as a run may fill them, and one byte more.
     fn read_streams(&mut self) -> Result<(), Ending> {
-        let Some(sandbox) = &mut self.sandbox else { return Ok(()) };
+        let Some(sandbox) = &mut self.sandbox else {
+            return Ok(());
+        };
         let failed = |error| Ending::warden("read a stream", error);
         for stream in [&mut sandbox.stdout, &mut sandbox.stderr] {
             let was_open = !stream.has_ended();
@@ -161,26 +181,36 @@ impl Warden {
     /// An order before its time is a controller that is not ours.
     fn require_orders_in_turn(&self) -> Result<(), Ending> {
         if self.control.orders.release && self.phase < Phase::Launched {
-            return Err(Ending::ControllerLost { detail: "release came out of turn".to_owned() });
+            return Err(Ending::ControllerLost {
+                detail: "release came out of turn".to_owned(),
+            });
         }
         Ok(())
     }
 
     /// Before the release nothing but the ready record may have come over a stream.
     pub(super) fn require_silence(&self, ready_bytes: usize) -> Result<(), Ending> {
-        let Some(sandbox) = &self.sandbox else { return Ok(()) };
+        let Some(sandbox) = &self.sandbox else {
+            return Ok(());
+        };
         if sandbox.stdout.bytes().len() > ready_bytes {
-            return Err(Ending::ExtraOutput { which: Stream::Stdout });
+            return Err(Ending::ExtraOutput {
+                which: Stream::Stdout,
+            });
         }
         if !sandbox.stderr.bytes().is_empty() {
-            return Err(Ending::ExtraOutput { which: Stream::Stderr });
+            return Err(Ending::ExtraOutput {
+                which: Stream::Stderr,
+            });
         }
         Ok(())
     }
 
     /// Before the release both processes have to be there.
     pub(super) fn require_start_going_on(&mut self) -> Result<(), Ending> {
-        let Some(sandbox) = &self.sandbox else { return Ok(()) };
+        let Some(sandbox) = &self.sandbox else {
+            return Ok(());
+        };
         let launcher_end = sandbox.launcher_end();
         let bwrap_end = sandbox.bwrap.end;
         let bwrap_lost = sandbox.bwrap_lost;
@@ -189,7 +219,9 @@ impl Warden {
         }
         // What they had to say is in the pipes already.
         self.read_streams()?;
-        let Some(sandbox) = &self.sandbox else { return Ok(()) };
+        let Some(sandbox) = &self.sandbox else {
+            return Ok(());
+        };
         let said = sandbox.stderr.shown();
         let is_launcher = sandbox.launcher.as_ref().is_some_and(|l| l.became_program);
         match (launcher_end, bwrap_end.or(bwrap_lost)) {
@@ -216,11 +248,15 @@ fn launcher_ended(end: ProcessEnd, detail: String) -> Ending {
     let ProcessEnd::Exited(exit_code) = end else {
         return Ending::LauncherEnded { end, detail };
     };
-    let stage = u32::try_from(exit_code).ok().and_then(LauncherStage::from_exit_code);
+    let stage = u32::try_from(exit_code)
+        .ok()
+        .and_then(LauncherStage::from_exit_code);
     match stage {
-        Some(stage) => {
-            Ending::LauncherStageFailed { stage: stage.to_string(), exit_code, detail }
-        }
+        Some(stage) => Ending::LauncherStageFailed {
+            stage: stage.to_string(),
+            exit_code,
+            detail,
+        },
         None => Ending::LauncherEnded { end, detail },
     }
 }
