@@ -17,7 +17,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::{CustodyError, Refusal};
 use crate::facts::{FileFacts, FileKind};
 use crate::held::{HeldDir, Owner, create_dir_in};
-use crate::resolve::{io_error, locate_component, locate_root};
+use crate::resolve::{io_error, locate_component, locate_path, locate_root};
 
 /// Whose directories are trusted besides root's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,23 @@ impl HeldDir {
     pub fn open_trusted(path: &Path, trust: Trust) -> Result<Self, CustodyError> {
         let canonical = std::fs::canonicalize(path).map_err(|source| not_there(path, source))?;
         walk(&canonical, &[], trust, 0)
+    }
+
+    /// Opens a directory that the operator named for something to be written to. No
+    /// ancestry is checked: whoever names the place answers for it, and nothing may
+    /// be believed for being there.
+    ///
+    /// # Errors
+    /// What the kernel says, or [`Refusal::NotDirectory`].
+    pub fn open_named(path: &Path) -> Result<Self, CustodyError> {
+        let canonical = std::fs::canonicalize(path).map_err(|source| not_there(path, source))?;
+        let dir = locate_path(&canonical).map_err(|refusal| CustodyError::new(path, refusal))?;
+        let facts = FileFacts::of(&dir)
+            .map_err(|source| CustodyError::new(path, io_error("fstat", source)))?;
+        if facts.kind != FileKind::Directory {
+            return Err(CustodyError::new(path, Refusal::NotDirectory(facts.kind)));
+        }
+        Ok(Self::from_located(dir, canonical))
     }
 
     /// As [`HeldDir::open_trusted`], making each directory that is missing with

@@ -13,6 +13,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
@@ -83,7 +84,12 @@ pub(crate) fn locate_component(dir: &File, component: &OsStr) -> Result<File, Re
 
 /// Opens the root directory as a location: where every ancestry walk begins.
 pub(crate) fn locate_root() -> Result<File, Refusal> {
-    retry_on_signal(|| nix::fcntl::open("/", location_flags(), Mode::empty()))
+    locate_path(Path::new("/"))
+}
+
+/// Opens a path of the operator's as a location.
+pub(crate) fn locate_path(path: &Path) -> Result<File, Refusal> {
+    retry_on_signal(|| nix::fcntl::open(path, location_flags(), Mode::empty()))
         .map(File::from)
         .map_err(open_error)
 }

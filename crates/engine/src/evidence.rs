@@ -1,0 +1,248 @@
+//! What is kept of a run, and what the dead have left.
+//!
+//! A run that is not done keeps its files: the exact package and input, the warden's
+//! records, the kernel's raw texts at the barrier. They hold host paths and the
+//! package's own output, so they stay private (0700). A run that is done leaves
+//! nothing, unless the operator asked for it.
+//!
+//! A process that died left its run directory; the next run moves it to the evidence
+//! ([`sweep`]). That is tidying: nothing here proves that a run has ended, and
+//! nothing may be concluded from a directory that is gone.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use lazaret_custody::run_dir::{Sweep, remove_tree};
+use lazaret_custody::{
+    CustodyError, FileRules, HeldDir, NameError, Owner, Refusal, RelativeName, RunDir,
+};
+
+use crate::blocked::Blocked;
+use crate::data_dir::DataDir;
+use crate::record::RunRecord;
+
+/// The largest file that is kept, in bytes; a warden cannot write a larger one.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// How many files of a run directory are kept.
+const FILES_MAX: usize = 64;
+
+/// How many left directories one run looks at.
+const SWEPT_MAX: usize = 256;
+
+/// How long a directory without an outcome is left alone: a warden whose controller
+/// has died needs a moment to kill, reap and record, at most its deadline and the
+/// grace after it.
+const ALONE: Duration = Duration::from_secs(60);
+
+/// The warden's last record in a run directory.
+const OUTCOME_NAME: &str = "outcome.json";
+
+/// Why evidence was not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum EvidenceError {
+    /// A directory or file refused.
+    #[error("{0}")]
+    Custody(#[from] CustodyError),
+    /// A name that is none.
+    #[error("{0}")]
+    Name(#[from] NameError),
+    /// The data directory refused.
+    #[error("{0}")]
+    DataDirectory(#[from] Blocked),
+    /// The kernel refused something else.
+    #[error("{path:?}: {source}")]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// The record has no written form.
+    #[error("{0}")]
+    Form(#[from] serde_json::Error),
+}
+
+/// Copies a run's files, and `extra` ones, to a fresh private directory below
+/// `named` or the data directory's evidence. Gives its path.
+///
+/// # Errors
+/// [`EvidenceError`]; what had been copied stays.
+pub fn keep(
+    data: &DataDir,
+    named: Option<&Path>,
+    run_dir: &RunDir,
+    extra: &[(&str, &[u8])],
+) -> Result<PathBuf, EvidenceError> {
+    let base = match named {
+        Some(path) => {
+            std::fs::create_dir_all(path).map_err(|source| EvidenceError::Io {
+                path: path.to_path_buf(),
+                source,
+            })?;
+            HeldDir::open_named(path)?
+        }
+        None => data.evidence()?,
+    };
+    let place = base.create_dir(run_dir.name(), 0o700)?;
+    for (name, bytes) in extra {
+        place.write_new_durable(&RelativeName::parse(name.as_bytes())?, bytes, 0o600)?;
+    }
+    copy(run_dir.dir(), &place)?;
+    base.sync()?;
+    Ok(place.path().to_path_buf())
+}
+
+/// Writes the run's record beside its kept files.
+///
+/// # Errors
+/// [`EvidenceError`].
+pub fn add_record(place: &Path, record: &RunRecord) -> Result<(), EvidenceError> {
+    let dir = HeldDir::open_named(place)?;
+    let name = RelativeName::parse(b"record.json")?;
+    Ok(dir.write_new_durable(&name, &record.to_bytes()?, 0o600)?)
+}
+
+/// Copies every regular file of `from` that belongs to its owner.
+fn copy(from: &HeldDir, to: &HeldDir) -> Result<(), EvidenceError> {
+    let rules = FileRules {
+        limit_bytes: FILE_BYTES_MAX,
+        owner: Owner::RootOr(from.facts()?.uid),
+        may_be_executable: false,
+        may_be_writable_by_others: true,
+    };
+    for entry in from.list(FILES_MAX)? {
+        use std::os::unix::ffi::OsStrExt as _;
+        let name = RelativeName::parse(entry.as_bytes())?;
+        let bytes = from.read_file(&name, rules)?;
+        match to.write_new_durable(&name, &bytes, 0o600) {
+            // A file of the same name was kept from a better source.
+            Err(error) if matches!(error.refusal, Refusal::Exists) => {}
+            written => written?,
+        }
+    }
+    Ok(())
+}
+
+/// Moves what dead processes left among the runs to the evidence. Gives what could
+/// not be done, for the operator; a run goes on without it.
+pub fn sweep(data: &DataDir, runs: &HeldDir) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let swept = Sweep::begin(runs).and_then(|sweep| match sweep {
+        Some(sweep) => sweep.abandoned(SWEPT_MAX),
+        None => Ok(Vec::new()),
+    });
+    match swept {
+        Ok(left) => {
+            for name in left {
+                if let Err(error) = move_left(data, runs, &name) {
+                    warnings.push(format!("left run directory {name}: {error}"));
+                }
+            }
+        }
+        Err(error) => warnings.push(format!("looking for left run directories: {error}")),
+    }
+    warnings
+}
+
+fn move_left(data: &DataDir, runs: &HeldDir, name: &RelativeName) -> Result<(), EvidenceError> {
+    let dir = match runs.open_dir(name) {
+        // Its own process, or another sweep, has removed it meanwhile.
+        Err(error) if matches!(error.refusal, Refusal::NotFound) => return Ok(()),
+        opened => opened?,
+    };
+    let ended = dir
+        .entry_facts(&RelativeName::parse(OUTCOME_NAME.as_bytes())?)
+        .is_ok();
+    if !ended && !is_older_than(&dir, ALONE)? {
+        return Ok(());
+    }
+    let place = match data.evidence()?.create_dir(name, 0o700) {
+        Err(error) if matches!(error.refusal, Refusal::Exists) => {
+            data.evidence()?.open_dir(name)?
+        }
+        created => created?,
+    };
+    copy(&dir, &place)?;
+    place.sync()?;
+    Ok(remove_tree(runs, name)?)
+}
+
+/// By the wall clock: only how soon something is tidied up depends on it.
+fn is_older_than(dir: &HeldDir, age: Duration) -> Result<bool, EvidenceError> {
+    let changed = u64::try_from(dir.facts()?.changed.0).unwrap_or(u64::MAX);
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    Ok(now.as_secs().saturating_sub(changed) > age.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acting::Acting;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn data() -> (tempfile::TempDir, DataDir) {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
+        let data = DataDir::open(&root.path().join("d"), Acting::current(None).unwrap()).unwrap();
+        (root, data)
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_is_kept_is_private_and_complete() {
+        let (root, data) = data();
+        let run = RunDir::create(&data.runs().unwrap(), data.acting().run_owner).unwrap();
+        std::fs::write(run.path().join("launch.json"), b"launched").unwrap();
+        let extra: [(&str, &[u8]); 1] = [("input.json", b"[]")];
+        let place = keep(&data, None, &run, &extra).unwrap();
+        assert!(place.starts_with(root.path().canonicalize().unwrap().join("d/evidence")));
+        assert_eq!(names(&place), ["input.json", "launch.json", "result.json"]);
+        let mode = std::fs::metadata(&place).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o700);
+
+        let named = root.path().join("wanted/here");
+        let place = keep(&data, Some(&named), &run, &extra).unwrap();
+        assert_eq!(std::fs::read(place.join("input.json")).unwrap(), b"[]");
+        run.remove().unwrap();
+    }
+
+    #[test]
+    fn what_the_dead_left_becomes_evidence_and_the_living_are_left_alone() {
+        let (root, data) = data();
+        let runs = data.runs().unwrap();
+        let alive = RunDir::create(&runs, None).unwrap();
+        std::fs::write(alive.path().join(OUTCOME_NAME), b"alive").unwrap();
+        let dead = RunDir::create(&runs, None).unwrap();
+        std::fs::write(dead.path().join(OUTCOME_NAME), b"dead").unwrap();
+        let fresh = RunDir::create(&runs, None).unwrap();
+        let (dead_name, fresh_name) = (dead.name().to_string(), fresh.name().to_string());
+        drop(dead);
+        drop(fresh);
+
+        assert_eq!(sweep(&data, &runs), Vec::<String>::new());
+        let left = names(&root.path().join("d/runs"));
+        assert!(left.contains(&alive.name().to_string()));
+        assert!(
+            left.contains(&fresh_name),
+            "a warden may still be at work there"
+        );
+        assert!(!left.contains(&dead_name));
+        let kept = root
+            .path()
+            .join("d/evidence")
+            .join(&dead_name)
+            .join(OUTCOME_NAME);
+        assert_eq!(std::fs::read(kept).unwrap(), b"dead");
+    }
+}
