@@ -516,3 +516,6 @@ fn mount_text(rule: &MountRule, mount: &Mount, mounts: &[Mount]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -185,8 +185,8 @@ impl SignalFd {
     pub fn next(&self) -> io::Result<Option<libc::c_int>> {
         let mut info = std::mem::MaybeUninit::<libc::signalfd_siginfo>::zeroed();
         let size = size_of::<libc::signalfd_siginfo>();
-        // SAFETY: the buffer has exactly `size` bytes and outlives the call.
         let result = retry(|| {
+            // SAFETY: the buffer has exactly `size` bytes and outlives the call.
             let count = unsafe { libc::read(self.0.as_raw_fd(), info.as_mut_ptr().cast(), size) };
             if count < 0 {
                 Err(io::Error::last_os_error())

@@ -65,8 +65,8 @@ pub fn sealed_memfd(name: &CStr, bytes: &[u8]) -> io::Result<File> {
 /// What getrandom(2) says, or a short answer.
 pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0_u8; N];
-    // SAFETY: the buffer has N bytes and outlives the call.
     let count = retry(|| {
+        // SAFETY: the buffer has N bytes and outlives the call.
         let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) };
         if count < 0 {
             Err(io::Error::last_os_error())
@@ -107,9 +107,9 @@ pub fn open_beneath(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<File> {
         resolve: RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
     };
     let size = size_of::<OpenHow>();
-    // SAFETY: `how` has the layout and size that the kernel is told, `name` is a
-    // terminated string, both outlive the call.
     let fd = retry(|| {
+        // SAFETY: `how` has the layout and size that the kernel is told, `name` is a
+        // terminated string, both outlive the call.
         check_long(unsafe {
             libc::syscall(
                 libc::SYS_openat2,
@@ -126,8 +126,8 @@ pub fn open_beneath(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<File> {
 }
 
 fn open_with(dir: BorrowedFd<'_>, name: &CStr, flags: libc::c_int) -> io::Result<File> {
-    // SAFETY: `name` is a terminated string that outlives the call.
     let fd = retry(|| {
+        // SAFETY: `name` is a terminated string that outlives the call.
         check(unsafe { libc::openat(dir.as_raw_fd(), name.as_ptr(), flags | libc::O_CLOEXEC) })
     })?;
     // SAFETY: a successful result is a new descriptor that nothing else owns.

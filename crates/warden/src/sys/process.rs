@@ -198,8 +198,8 @@ pub fn wait_any_blocking() -> io::Result<Waited> {
 fn wait_with(flags: libc::c_int) -> io::Result<Waited> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: both out-pointers are valid for writing and outlive the call.
     let result = retry(|| {
+        // SAFETY: both out-pointers are valid for writing and outlive the call.
         check(unsafe {
             libc::wait4(
                 -1,

@@ -40,6 +40,9 @@ impl Warden {
     }
 
     pub(super) fn wait_for_arm(&mut self) -> Result<(), Ending> {
+        // Something may have come with the order, which no epoll will tell any more.
+        self.control.read_commands()?;
+        self.require_orders_in_turn()?;
         while !self.control.orders.arm {
             self.next_round()?;
         }
