@@ -8,6 +8,7 @@
 //! its problems.
 
 mod descriptor;
+mod difference;
 mod digests;
 mod files;
 mod inspect;
@@ -17,6 +18,7 @@ mod seal;
 mod vector;
 
 pub use descriptor::{Contract, Descriptor};
+pub use difference::{Change, Subject, compare};
 pub use digests::{PackageDigests, authority_digest, content_digest, dependency_digest};
 pub use files::{PackageFiles, PathError, check_path};
 pub use inspect::{BindingCheck, DenialKeys, Package, inspect};

@@ -11,10 +11,12 @@
 //! This module must never coerce: `true` is not 1, `1.0` is not an integer, no
 //! number goes through a double.
 
+mod compare;
 mod describe;
 mod load;
 mod validate;
 
+pub use compare::SchemaChange;
 pub use validate::{Rule, VIOLATIONS_MAX, Violation, Violations};
 
 use std::collections::{BTreeMap, BTreeSet};

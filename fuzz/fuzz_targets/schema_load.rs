@@ -1,0 +1,4 @@
+//! See `lazaret_contract::fuzz_bodies::schema_load`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lazaret_contract::fuzz_bodies::schema_load(bytes));
