@@ -39,6 +39,9 @@ pub mod text;
 pub mod trust;
 pub mod verify;
 
+#[cfg(feature = "test-support")]
+pub mod samples;
+
 mod base64;
 
 pub use envelope::Envelope;
