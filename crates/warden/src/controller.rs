@@ -68,10 +68,11 @@ pub enum ControllerError {
     #[error("report pipe: {0}")]
     Protocol(String),
     /// The warden ended without an outcome.
-    #[error("warden ended without an outcome ({status}): {diagnostics}")]
+    #[error("warden ended without an outcome ({}): {diagnostics}", status.map_or("status unknown".to_owned(), |status| status.to_string()))]
     WardenLost {
-        /// How it ended.
-        status: ExitStatus,
+        /// How it ended; unknown where the caller ignores SIGCHLD, so that the kernel
+        /// reaps for it (case D06).
+        status: Option<ExitStatus>,
         /// What it said on standard error.
         diagnostics: String,
     },
@@ -141,7 +142,7 @@ pub struct Controller {
     watchdog: TimerFd,
     run_id: RunId,
     state: State,
-    reaped: Option<ExitStatus>,
+    reaped: bool,
 }
 
 impl Controller {
@@ -356,13 +357,18 @@ impl Controller {
         }
     }
 
-    fn wait_for_exit(&mut self) -> Result<ExitStatus, ControllerError> {
-        if let Some(status) = self.reaped {
-            return Ok(status);
+    /// Waits for the warden's end and reaps it. The status decides nothing: what is
+    /// believed is authenticated.
+    fn wait_for_exit(&mut self) -> Result<Option<ExitStatus>, ControllerError> {
+        if !self.reaped {
+            self.wait_within_watchdog(self.pidfd.as_fd(), Interest::Read)?;
         }
-        self.wait_within_watchdog(self.pidfd.as_fd(), Interest::Read)?;
-        let status = self.child.wait().map_err(failed("reap the warden"))?;
-        self.reaped = Some(status);
+        let status = match self.child.wait() {
+            Ok(status) => Some(status),
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => None,
+            Err(error) => return Err(failed("reap the warden")(error)),
+        };
+        self.reaped = true;
         Ok(status)
     }
 
@@ -412,7 +418,7 @@ impl Drop for Controller {
     /// waited for until the watchdog, then killed.
     fn drop(&mut self) {
         self.close_control();
-        if self.reaped.is_none() {
+        if !self.reaped {
             // In both cases it is dead or dying afterwards, and only to be reaped.
             let _ = self.wait_within_watchdog(self.pidfd.as_fd(), Interest::Read);
             let _ = self.child.wait();
@@ -482,7 +488,7 @@ fn spawn(warden: &Path, spec: &RunSpec, watchdog: TimerFd) -> Result<Controller,
             watchdog,
             run_id: spec.run_id.clone(),
             state: State::Started,
-            reaped: None,
+            reaped: false,
         }),
         Err(source) => {
             // Without its pipes it would end by itself; this does not wait for that.

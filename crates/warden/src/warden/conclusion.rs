@@ -4,17 +4,19 @@ use std::io;
 
 use lazaret_contract::digest::Sha256Digest;
 use lazaret_contract::limits::{CPU_LIMIT_S, OUTPUT_BYTES_MAX, STREAM_BYTES_MAX};
+use lazaret_custody::HeldDir;
 
 use super::Warden;
 use crate::ending::{CallEntry, Ending, ProcessEnd};
 use crate::frame::Kind;
-use crate::outcome;
+use crate::outcome::{self, WriteError};
 use crate::record::{
     Cleanup, Closing, OUTCOME_SCHEMA, Outcome, OutputRecord, RunUsage, StagedDigests, StreamRecord,
 };
 use crate::sandbox::Sandbox;
 use crate::stage::{InodeFacts, Stage, digest_of};
 use crate::sys;
+use crate::token::RunToken;
 use crate::tracing::{all_ended, kill_and_reap};
 
 /// The kernel compares RLIMIT_CPU with a sum that it takes at ticks; what wait4(2)
@@ -69,14 +71,20 @@ impl Warden {
                 .map_or(StreamRecord::default(), |s| s.stderr.record()),
             recorded: true,
         };
-        if let Err(detail) = self.write(&outcome) {
-            let instead_of = Some(Box::new(outcome.ending));
-            outcome.ending = Ending::RecordFailed {
-                record: "outcome".to_owned(),
-                detail,
-                instead_of,
-            };
-            outcome.recorded = false;
+        match &self.run {
+            // It was refused, or never named: then that is the reason, and there is
+            // no place to write it.
+            None => outcome.recorded = false,
+            Some(run) => {
+                if let Err(error) = write(&run.dir, &self.token, &outcome) {
+                    outcome.ending = Ending::RecordFailed {
+                        record: "outcome".to_owned(),
+                        detail: error.to_string(),
+                        instead_of: Some(Box::new(outcome.ending)),
+                    };
+                    outcome.recorded = false;
+                }
+            }
         }
         let payload = serde_json::to_vec(&outcome).map_err(io::Error::other)?;
         self.send(Kind::Outcome, &payload)
@@ -153,12 +161,11 @@ impl Warden {
             output_bytes: output.map_or(0, |output| output.bytes),
         }
     }
+}
 
-    fn write(&self, outcome: &Outcome) -> Result<(), String> {
-        let run = self.run.as_ref().ok_or("there is no run directory")?;
-        let payload = serde_json::to_vec(outcome).map_err(|error| error.to_string())?;
-        outcome::write_outcome(&run.dir, &self.token, &payload).map_err(|error| error.to_string())
-    }
+fn write(dir: &HeldDir, token: &RunToken, outcome: &Outcome) -> Result<(), WriteError> {
+    let payload = serde_json::to_vec(outcome).map_err(io::Error::from)?;
+    outcome::write_outcome(dir, token, &payload)
 }
 
 /// A signal that came from inside the kernel, not from the warden.
