@@ -30,7 +30,7 @@ pub use accepted::{AcceptedSet, ArgumentBits, Entry, Outcome, TooManyTerms};
 pub use compile::CompileError;
 pub use instruction::{Instruction, Operation, Test};
 pub use sweep::{NUMBERS_SWEPT, combined_halves, satisfying, sweep_arguments, variations};
-pub use symbolic::{Disagreement, equal_policies};
+pub use symbolic::{Disagreement, Walk, equal_policies};
 pub use verify::{INSTRUCTIONS_MAX, VerifyError, VerifyErrorKind};
 
 /// A verified seccomp program for x86_64.

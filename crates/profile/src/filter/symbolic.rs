@@ -33,6 +33,27 @@ pub struct Disagreement {
     pub expected: Action,
 }
 
+/// The function from calls to answers that the walk over a program found.
+#[derive(Debug)]
+pub struct Walk {
+    diagrams: Diagrams,
+    root: NodeId,
+}
+
+impl Walk {
+    /// Walks over every path of a program.
+    pub fn of_filter(filter: &Filter) -> Self {
+        let mut diagrams = Diagrams::new();
+        let root = of_filter(&mut diagrams, filter);
+        Self { diagrams, root }
+    }
+
+    /// What the walk says about a call, without running anything.
+    pub fn answer(&self, call: &Call) -> Action {
+        action_at(&self.diagrams, self.root, call)
+    }
+}
+
 pub(super) fn prove(filter: &Filter, policy: &Policy) -> Result<(), Disagreement> {
     let mut diagrams = Diagrams::new();
     let found = of_filter(&mut diagrams, filter);

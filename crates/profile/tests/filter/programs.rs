@@ -3,7 +3,7 @@
 
 use lazaret_profile::filter::{
     AcceptedSet, Filter, INSTRUCTIONS_MAX, Instruction, Operation, Test, VerifyError,
-    VerifyErrorKind,
+    VerifyErrorKind, Walk,
 };
 use lazaret_profile::policy::{AUDIT_ARCH_X86_64, Action, Call, Errno, X32_SYSCALL_BIT};
 use proptest::prelude::*;
@@ -159,6 +159,65 @@ fn bytes_that_end_in_the_middle_of_an_instruction_are_refused() {
 }
 
 #[test]
+fn each_comparison_of_each_word_is_walked_as_it_is_run() {
+    let values = [
+        0,
+        1,
+        2,
+        0x7fff_ffff,
+        0x8000_0000,
+        0x8000_0001,
+        u32::MAX,
+        0x5a5a_5a5a,
+    ];
+    for test in [Test::Equal, Test::Above, Test::AtLeast, Test::AnyBit] {
+        for (operand, mask) in values.iter().flat_map(|&k| values.map(|mask| (k, mask))) {
+            for (word, offset) in [0, 4].into_iter().chain((16..64).step_by(4)).enumerate() {
+                let program = [
+                    Operation::Load(offset),
+                    Operation::And(mask),
+                    Operation::Branch {
+                        test,
+                        operand,
+                        then: 0,
+                        otherwise: 1,
+                    },
+                    ALLOW,
+                    Operation::Return(Action::KillProcess),
+                ];
+                let instructions = program.map(Instruction::from_operation).to_vec();
+                let filter = Filter::from_instructions(instructions).expect("a filter");
+                let walk = Walk::of_filter(&filter);
+                for value in values {
+                    // The one word that is looked at, and all others the opposite.
+                    let mut words = [!value; 14];
+                    words[word] = value;
+                    let [number, architecture, halves @ ..] = words;
+                    let mut arguments = [0; 6];
+                    for (argument, half) in arguments.iter_mut().zip(halves.chunks(2)) {
+                        *argument = u64::from(half[1]) << 32 | u64::from(half[0]);
+                    }
+                    let call = Call {
+                        number,
+                        architecture,
+                        arguments,
+                    };
+                    let masked = value & mask;
+                    let holds = match test {
+                        Test::Equal => masked == operand,
+                        Test::Above => masked > operand,
+                        Test::AtLeast => masked >= operand,
+                        Test::AnyBit => masked & operand != 0,
+                    };
+                    assert_eq!(filter.run(&call) == Action::Allow, holds, "{program:?}");
+                    assert_eq!(walk.answer(&call), filter.run(&call), "{program:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_filter_without_the_architecture_check_is_seen_in_its_listing() {
     // G06: the numbers of another table read as if they were of this one.
     let program = [
@@ -254,10 +313,14 @@ proptest! {
         filter in program(),
         calls in proptest::collection::vec(any_call(), 64),
     ) {
+        let walk = Walk::of_filter(&filter);
+        for call in &calls {
+            prop_assert_eq!(walk.answer(call), filter.run(call));
+        }
         // Programs with more cases than a page can hold have no listing.
         if let Ok(listing) = AcceptedSet::of_filter(&filter) {
-            for call in calls {
-                prop_assert_eq!(listing.answer(&call), filter.run(&call));
+            for call in &calls {
+                prop_assert_eq!(listing.answer(call), filter.run(call));
             }
         }
     }

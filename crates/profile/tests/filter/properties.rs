@@ -99,6 +99,46 @@ fn policy(conditions_max: usize) -> impl Strategy<Value = Policy> {
     )
 }
 
+#[test]
+fn a_call_with_more_rules_than_a_conditional_jump_can_skip_is_compiled_too() {
+    let prctl = Syscall::by_name("prctl").expect("a known call");
+    let rules = (0..200_u32)
+        .map(|number| {
+            let conditions = [
+                (0, Width::Dword, u64::from(number)),
+                (4, Width::Qword, 1 << 40),
+            ]
+            .map(|(index, width, value)| Condition {
+                index,
+                width,
+                comparison: Comparison::Equal(value),
+            });
+            Rule::new(
+                &format!("rule-{number}"),
+                prctl,
+                Action::Allow,
+                conditions.to_vec(),
+                "A reason.",
+            )
+            .expect("a rule")
+        })
+        .chain([Rule::new(
+            "after",
+            Syscall::by_name("clone3").expect("a known call"),
+            Action::Errno(Errno::by_name("ENOSYS").expect("known")),
+            Vec::new(),
+            "A reason.",
+        )
+        .expect("a rule")])
+        .collect();
+    let policy = Policy::new("A reason.", rules, Vec::new()).expect("a policy");
+    let filter = Filter::compile(&policy).expect("a program");
+    assert!(filter.instructions().len() > 1000);
+    assert_eq!(filter.prove(&policy), Ok(()));
+    let after = Call::x86_64(435, [0; 6]);
+    assert_eq!(filter.run(&after), policy.evaluate(&after));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
