@@ -51,6 +51,28 @@ pub enum ProblemCode {
 }
 
 impl ProblemCode {
+    /// All codes.
+    pub const ALL: [Self; 18] = [
+        Self::Json,
+        Self::MissingField,
+        Self::UnknownField,
+        Self::WrongType,
+        Self::OutOfBounds,
+        Self::NotAllowed,
+        Self::Duplicate,
+        Self::BadName,
+        Self::ReservedId,
+        Self::SchemaKeyword,
+        Self::SchemaLimit,
+        Self::Mismatch,
+        Self::MissingFile,
+        Self::UnlistedFile,
+        Self::TooLarge,
+        Self::CodeText,
+        Self::Vector,
+        Self::Binding,
+    ];
+
     /// The published name.
     pub const fn name(self) -> &'static str {
         match self {

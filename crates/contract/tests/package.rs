@@ -346,6 +346,50 @@ fn every_field_of_every_object_must_be_there() {
 }
 
 #[test]
+fn hostile_text_is_refused_or_shown_as_escapes() {
+    // H05
+    for hostile in [
+        "\\u001b[2J",
+        "\\u001b]52;c;eA==\\u0007",
+        "a\\u0007b",
+        "\\u009b2J",
+        "a\\rb",
+        "a\\bb",
+        "\\u202e",
+        "\\u2066",
+        "\\u200b",
+        "\\ufeff",
+        "\\u2028",
+        "\\u00a0",
+        "\\u3164",
+    ] {
+        let files = with(MANIFEST_PATH, "/name", &format!("\"x{hostile}\""));
+        assert_only(&files, MANIFEST_PATH, "/name", ProblemCode::NotAllowed);
+        // As a key, it is refused as unknown, and what is printed is checked there.
+        let mut files = sound();
+        files.insert(
+            MANIFEST_PATH.to_owned(),
+            format!("{{\"{hostile}\": \"{hostile}\"}}").into_bytes(),
+        );
+        assert!(!problems_of(&files).is_empty());
+    }
+    let marks = format!("\"{}\"", "\u{301}".repeat(1000));
+    assert_only(
+        &with(MANIFEST_PATH, "/name", &marks),
+        MANIFEST_PATH,
+        "/name",
+        ProblemCode::OutOfBounds,
+    );
+    // A look-alike letter is a letter; what is approved is known by its digest.
+    let look_alike = with(MANIFEST_PATH, "/name", "\"Tim\\u0435 ledger\"");
+    let package = inspect(&PackageFiles::new(look_alike).unwrap(), BindingCheck::Form).unwrap();
+    assert_eq!(
+        lazaret_contract::visible::escape(&package.manifest.name),
+        "Tim\\u{435} ledger"
+    );
+}
+
+#[test]
 fn listing_and_files_must_be_the_same() {
     let mut files = sound();
     files.insert("notes.txt".to_owned(), b"x".to_vec());
