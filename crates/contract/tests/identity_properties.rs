@@ -29,7 +29,7 @@ proptest! {
         let derived = [&one, &two].map(|(package, adapter)| Capability::derive(package, adapter));
         let texts = derived.clone().map(|capability| capability.to_string());
         prop_assert_eq!(one == two, texts[0] == texts[1]);
-        prop_assert_eq!(texts[0].parse::<Capability>().as_ref(), Ok(&derived[0]));
+        prop_assert_eq!(texts[0].parse::<Capability>(), Ok(derived[0].clone()));
         prop_assert_eq!(one == two, authority_digest(&derived[0]) == authority_digest(&derived[1]));
     }
 
