@@ -68,6 +68,8 @@ pub struct ExitFacts {
     pub end: ProcessEnd,
     /// The system call that it was in.
     pub registers: Option<sys::ExitRegisters>,
+    /// CPU time as the limit counts it, in nanoseconds.
+    pub limited_cpu_time_ns: Option<u64>,
     /// Largest resident set, in bytes.
     pub peak_memory_bytes: Option<u64>,
     /// Page tables, in bytes.

@@ -16,7 +16,7 @@ mod ptrace;
 mod spawn;
 mod state;
 
-pub use clock::boottime_ns;
+pub use clock::{boottime_ns, limited_cpu_time_ns};
 pub use event::{Epoll, Interest, Readiness, SignalFd, TimerFd, wait_ready};
 pub use files::{
     close_from, has_attribute, link_inode_at, list_directory, locate_at, open_at, open_beneath,

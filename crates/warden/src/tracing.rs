@@ -180,6 +180,7 @@ fn exit_facts(tracee: Tracee) -> Option<ExitFacts> {
     Some(ExitFacts {
         end,
         registers: tracee.exit_registers().ok(),
+        limited_cpu_time_ns: sys::limited_cpu_time_ns(tracee.pid()).ok(),
         peak_memory_bytes: kibibytes("VmHWM"),
         page_tables_bytes: kibibytes("VmPTE"),
     })

@@ -1,5 +1,13 @@
 //! A full disk under the run directory.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what went wrong by stopping"
+)]
+
 mod support;
 
 use std::fs;

@@ -1,6 +1,14 @@
 //! Whatever a run is started from, it begins in the same state, or is refused with
 //! the part that could not be set.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what went wrong by stopping"
+)]
+
 mod support;
 
 use std::fs;

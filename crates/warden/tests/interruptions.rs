@@ -1,5 +1,13 @@
 //! Killed, stopped, cancelled, abandoned: in every step, and at any moment.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what went wrong by stopping"
+)]
+
 mod support;
 
 use std::io::{BufRead as _, BufReader, Read as _};

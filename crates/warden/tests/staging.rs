@@ -1,6 +1,14 @@
 //! What is refused before anything is started, and what is noticed when it is
 //! exchanged afterwards.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what went wrong by stopping"
+)]
+
 mod support;
 
 use std::fs;

@@ -19,10 +19,6 @@ use crate::sys;
 use crate::token::RunToken;
 use crate::tracing::{all_ended, kill_and_reap};
 
-/// The kernel compares RLIMIT_CPU with a sum that it takes at ticks; what wait4(2)
-/// says is exact and may lie this much below.
-const CPU_TICK_TOLERANCE_NS: u64 = 100_000_000;
-
 /// The largest file of a closure that is read again, in bytes.
 const CLOSURE_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
@@ -170,11 +166,9 @@ fn write(dir: &HeldDir, token: &RunToken, outcome: &Outcome) -> Result<(), Write
 
 /// A signal that came from inside the kernel, not from the warden.
 fn signalled(sandbox: &Sandbox, signal: i32) -> Ending {
-    let launcher = sandbox.launcher.as_ref();
-    let registers = launcher
-        .and_then(|launcher| launcher.exit)
-        .and_then(|exit| exit.registers);
-    match (signal, registers) {
+    let exit = sandbox.launcher.as_ref().and_then(|launcher| launcher.exit);
+    let cpu_time_ns = exit.and_then(|exit| exit.limited_cpu_time_ns).unwrap_or(0);
+    match (signal, exit.and_then(|exit| exit.registers)) {
         (libc::SIGSYS, Some(registers)) => Ending::DeniedCall {
             number: registers.call_number,
             entry: match registers.entry {
@@ -183,16 +177,8 @@ fn signalled(sandbox: &Sandbox, signal: i32) -> Ending {
                 sys::Entry::Other => CallEntry::Other,
             },
         },
-        (libc::SIGKILL, _) => {
-            let used = launcher.map(|launcher| launcher.usage).unwrap_or_default();
-            let cpu_ns = used.cpu_user_ns.saturating_add(used.cpu_system_ns);
-            let limit_ns = CPU_LIMIT_S * 1_000_000_000;
-            if cpu_ns.saturating_add(CPU_TICK_TOLERANCE_NS) >= limit_ns {
-                Ending::CpuLimit
-            } else {
-                Ending::Signalled { signal }
-            }
-        }
+        // Nobody gets so far otherwise: the kernel kills at the first tick beyond.
+        (libc::SIGKILL, _) if cpu_time_ns >= CPU_LIMIT_S * 1_000_000_000 => Ending::CpuLimit,
         _ => Ending::Signalled { signal },
     }
 }

@@ -173,7 +173,7 @@ const SPOILT: &[(Spoil, &[Fact])] = &[
     ),
     (|o| o.descriptors.push((3, (8, 8))), &[Fact::Descriptors]),
     (
-        |o| drop(o.descriptors.pop()),
+        |o| o.descriptors.truncate(2),
         &[Fact::Descriptors, Fact::StandardStream(2)],
     ),
     (|o| o.descriptors[0].1 = (7, 2), &[Fact::StandardStream(0)]),
@@ -256,10 +256,12 @@ fn each_difference_is_found_and_named() {
     }
 }
 
+type Share = fn(&mut Namespaces, &Namespaces);
+
 #[test]
 fn every_namespace_has_to_be_another_one() {
     let own = namespaces(10);
-    let same: [(fn(&mut Namespaces, &Namespaces), NamespaceKind); 7] = [
+    let same: [(Share, NamespaceKind); 7] = [
         (|its, own| its.cgroup = own.cgroup, NamespaceKind::Cgroup),
         (|its, own| its.ipc = own.ipc, NamespaceKind::Ipc),
         (|its, own| its.mount = own.mount, NamespaceKind::Mount),
