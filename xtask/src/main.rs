@@ -1,2 +1,73 @@
-//! skeleton
-fn main() {}
+//! `cargo xtask`: everything that a developer or CI does with this tree.
+//!
+//! This file reads the command line, calls the module of the same name, and turns
+//! its answer into an exit code: 0 done, 1 failed, 2 usage, 3 Blocked (something
+//! outside the tree is missing; nothing was substituted).
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line talks on standard error and gives its data on standard output"
+)]
+
+mod closure;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+/// The exit code for what is Blocked.
+const EXIT_BLOCKED: u8 = 3;
+
+/// Builds, accepts, tests and measures Lazaret.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask", max_term_width = 100)]
+enum Command {
+    /// Build the runtime closure of a profile from its pinned sources.
+    ///
+    /// Takes, in this order: the closure that is there, if it belongs to this tree's inputs; the
+    /// accepted closure out of the user's cache; the pinned sources, each from the first origin
+    /// that has them. Stages whose inputs have not changed are not built again. Everything happens
+    /// below .lazaret/ in the repository; logs are in .lazaret/build/logs.
+    ///
+    /// The result lies in .lazaret/closures/ID/DIGEST. A closure that accepted.json does not name
+    /// is reported as unreviewed with its differences, and does not serve.
+    ///
+    /// Exit codes: 0 done, 1 failed, 2 usage, 3 Blocked (a source cannot be had; every origin that
+    /// was tried is listed with its cause).
+    BuildClosure(closure::BuildArguments),
+    /// Make the closure that was just built the accepted one.
+    ///
+    /// Shows the difference to the former one and writes third_party/profiles/ID/accepted.json,
+    /// without a review. A commit puts it into force.
+    AcceptClosure(closure::AcceptArguments),
+}
+
+fn main() -> ExitCode {
+    let command = Command::parse();
+    match repository().and_then(|root| run(&root, command)) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            let blocked = error.chain().any(|cause| cause.is::<closure::Blocked>());
+            ExitCode::from(if blocked { EXIT_BLOCKED } else { 1 })
+        }
+    }
+}
+
+fn run(root: &Path, command: Command) -> Result<ExitCode> {
+    match command {
+        Command::BuildClosure(arguments) => closure::run(root, &arguments),
+        Command::AcceptClosure(arguments) => closure::accept(root, &arguments),
+    }
+}
+
+/// The repository that this program belongs to: cargo says where, wherever it was called from.
+fn repository() -> Result<PathBuf> {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    let root = package.parent().context("xtask lies in no repository")?;
+    std::fs::canonicalize(root).with_context(|| format!("looking for the repository at {}", root.display()))
+}

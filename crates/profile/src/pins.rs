@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lazaret_contract::digest::Sha256Digest;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The accepted profile, the only one that serves by default (DESIGN.md section 2).
 pub const PROFILE_V1: &str = "json-python-bwrap-v1";
@@ -42,7 +42,7 @@ pub enum PinsError {
 }
 
 /// Whether a profile may serve by default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProfileStatus {
     /// The accepted profile.
@@ -52,7 +52,7 @@ pub enum ProfileStatus {
 }
 
 /// One place that a pinned file may come from. The order in the pins is the order of trying.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Origin {
     /// The user's cache of files by digest.
@@ -87,7 +87,7 @@ pub enum Origin {
 }
 
 /// Bounds of an archive, checked while it is unpacked.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArchiveBounds {
     /// At most this many entries.
@@ -99,7 +99,7 @@ pub struct ArchiveBounds {
 }
 
 /// The part of a source tree that the build reads.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subset {
     /// The manifest beside the pins, one `SHA-256  path` per line, that the whole must equal.
@@ -124,7 +124,7 @@ fn is_or_below(path: &str, prefix: &str) -> bool {
 }
 
 /// One source archive.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
     /// Our name for it.
@@ -154,7 +154,7 @@ pub struct Source {
 }
 
 /// One wheel of the toolchain.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wheel {
     /// The package's name.
@@ -176,7 +176,7 @@ pub struct Wheel {
 }
 
 /// What is compiled and linked with, whatever the component.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommonOptions {
     /// The compiler's target triple.
@@ -192,7 +192,7 @@ pub struct CommonOptions {
 }
 
 /// How libcap is made.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibcapOptions {
     /// Flags besides the common ones.
@@ -202,7 +202,7 @@ pub struct LibcapOptions {
 }
 
 /// How bubblewrap is made.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BubblewrapOptions {
     /// Flags besides the common ones.
@@ -212,7 +212,7 @@ pub struct BubblewrapOptions {
 }
 
 /// How CPython is made.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpythonOptions {
     /// CPython's version, as `sys.version_info` gives it.
@@ -235,7 +235,7 @@ pub struct CpythonOptions {
 }
 
 /// How the launcher is made.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LauncherOptions {
     /// Flags besides the common ones, for the sources that people read.
@@ -247,7 +247,7 @@ pub struct LauncherOptions {
 }
 
 /// Every build option.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
     /// For everything.
@@ -263,7 +263,7 @@ pub struct Options {
 }
 
 /// The contents of one `pins.toml`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pins {
     /// [`PINS_SCHEMA`].
