@@ -43,13 +43,13 @@ use bwrap::Builder;
 use inputs::Inputs;
 use layout::Layout;
 use origins::{OriginOptions, Provenance, Sources};
+use progress::Progress;
 use record::{BuildRecord, Current, How, RECORD_SCHEMA};
 use runner::{HostFacts, Runner};
 use stages::Stages;
 
 pub use accept::{AcceptArguments, accept};
 pub use blocked::Blocked;
-pub use progress::Progress;
 pub use record::Standing;
 
 /// What to build, and where the sources may come from.
@@ -75,12 +75,30 @@ pub struct BuildArguments {
     pub json: bool,
 }
 
-fn parse_mirror(text: &str) -> Result<(String, PathBuf), String> {
+/// Reads `NAME=PATH`.
+///
+/// # Errors
+/// When the text has another form.
+pub fn parse_mirror(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, path)) if !name.is_empty() && !path.is_empty() => {
             Ok((name.to_owned(), PathBuf::from(path)))
         }
         _ => Err("NAME=PATH is wanted, for example cpython=/srv/mirrors/cpython.git".to_owned()),
+    }
+}
+
+impl BuildArguments {
+    /// The arguments of an ordinary build of `profile`.
+    pub fn of_profile(profile: &str) -> Self {
+        Self {
+            profile: profile.to_owned(),
+            source_dir: None,
+            git_mirror: Vec::new(),
+            offline: false,
+            from_sources: false,
+            json: false,
+        }
     }
 }
 
@@ -109,7 +127,7 @@ pub struct Built {
 /// When the closure cannot be had; [`Blocked`] when that is for want of something outside.
 pub fn run(root: &Path, arguments: &BuildArguments) -> Result<ExitCode> {
     let mut progress = Progress::start();
-    let built = obtain(root, arguments, &mut progress)?;
+    let built = build(root, arguments, &mut progress)?;
     report(&built, &progress);
     if arguments.json {
         std::io::stdout()
@@ -123,7 +141,11 @@ pub fn run(root: &Path, arguments: &BuildArguments) -> Result<ExitCode> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn obtain(root: &Path, arguments: &BuildArguments, progress: &mut Progress) -> Result<Built> {
+pub fn obtain(root: &Path, arguments: &BuildArguments) -> Result<Built> {
+    build(root, arguments, &mut Progress::start())
+}
+
+fn build(root: &Path, arguments: &BuildArguments, progress: &mut Progress) -> Result<Built> {
     // Modes are set explicitly; this is for what other programs create.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let layout = Layout::new(root)?;
