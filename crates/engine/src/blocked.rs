@@ -58,6 +58,8 @@ pub enum Cause {
     Launcher,
     /// A fact at the barrier was not the expected one.
     Barrier,
+    /// The package or the input is larger than a run takes.
+    TooLarge,
     /// Cancelled, or the deadline passed, before package code was released.
     NotReleased,
     /// Anything else that the kernel refused.

@@ -30,13 +30,17 @@ const FILES_MAX: usize = 64;
 /// How many left directories one run looks at.
 const SWEPT_MAX: usize = 256;
 
-/// How long a directory without an outcome is left alone: a warden whose controller
-/// has died needs a moment to kill, reap and record, at most its deadline and the
-/// grace after it.
+/// How long a directory is left alone when it cannot be told whether its warden is
+/// there: one whose controller has died needs a moment to kill, reap and record, at
+/// most its deadline and the grace after it.
 const ALONE: Duration = Duration::from_secs(60);
 
-/// The warden's last record in a run directory.
-const OUTCOME_NAME: &str = "outcome.json";
+/// In a run directory once a warden is about to be started there; holds its process
+/// id and start time once they are known.
+const WARDEN_NAME: &str = "warden.txt";
+
+/// The largest such note, in bytes.
+const NOTE_BYTES_MAX: u64 = 100;
 
 /// Why evidence was not kept.
 #[derive(Debug, thiserror::Error)]
@@ -151,11 +155,12 @@ fn move_left(data: &DataDir, runs: &HeldDir, name: &RelativeName) -> Result<(), 
         Err(error) if matches!(error.refusal, Refusal::NotFound) => return Ok(()),
         opened => opened?,
     };
-    let ended = dir
-        .entry_facts(&RelativeName::parse(OUTCOME_NAME.as_bytes())?)
-        .is_ok();
-    if !ended && !is_older_than(&dir, ALONE)? {
-        return Ok(());
+    match warden_of(&dir)? {
+        Warden::Alive => return Ok(()),
+        Warden::Untold if !is_older_than(&dir, ALONE)? => return Ok(()),
+        // It never came so far as to leave anything.
+        Warden::NeverStarted => return Ok(remove_tree(runs, name)?),
+        Warden::Untold | Warden::Gone => {}
     }
     let place = match data.evidence()?.create_dir(name, 0o700) {
         Err(error) if matches!(error.refusal, Refusal::Exists) => {
@@ -166,6 +171,74 @@ fn move_left(data: &DataDir, runs: &HeldDir, name: &RelativeName) -> Result<(), 
     copy(&dir, &place)?;
     place.sync()?;
     Ok(remove_tree(runs, name)?)
+}
+
+/// What is known of the warden of a left directory.
+enum Warden {
+    NeverStarted,
+    Alive,
+    Gone,
+    Untold,
+}
+
+/// Reads the note that the controller left. It decides only what is tidied up.
+fn warden_of(dir: &HeldDir) -> Result<Warden, EvidenceError> {
+    let rules = FileRules::untrusted(NOTE_BYTES_MAX, dir.facts()?.uid);
+    let note = match dir.read_file(&RelativeName::parse(WARDEN_NAME.as_bytes())?, rules) {
+        Ok(note) => String::from_utf8_lossy(&note).into_owned(),
+        Err(error) if matches!(error.refusal, Refusal::NotFound) => {
+            return Ok(Warden::NeverStarted);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut words = note.split_whitespace();
+    let (Some(pid), Some(start)) = (words.next(), words.next()) else {
+        return Ok(Warden::Untold);
+    };
+    match (pid.parse().ok().map(start_time_of), start.parse::<u64>()) {
+        (Some(now), Ok(start)) if now == Some(start) => Ok(Warden::Alive),
+        (Some(_), Ok(_)) => Ok(Warden::Gone),
+        _ => Ok(Warden::Untold),
+    }
+}
+
+/// Field 22 of /proc/PID/stat, the ticks at which a process started; none for one
+/// that is not there.
+fn start_time_of(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field holds the program's name, in which anything may stand.
+    stat.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(19)?
+        .parse()
+        .ok()
+}
+
+/// The note about the warden of a run.
+#[derive(Debug)]
+pub struct WardenNote(std::fs::File);
+
+impl WardenNote {
+    /// Notes that a warden is about to be started in a run directory.
+    ///
+    /// # Errors
+    /// [`EvidenceError`].
+    pub fn starting(run_dir: &RunDir) -> Result<Self, EvidenceError> {
+        let name = RelativeName::parse(WARDEN_NAME.as_bytes())?;
+        Ok(Self(run_dir.dir().create_file(&name, 0o600)?))
+    }
+
+    /// Notes which process it is.
+    ///
+    /// # Errors
+    /// What write(2) says.
+    pub fn started(mut self, pid: u32) -> std::io::Result<()> {
+        use std::io::Write as _;
+        // Our child, not yet reaped: the number is its own.
+        let start = start_time_of(pid).unwrap_or(0);
+        self.0.write_all(format!("{pid} {start}\n").as_bytes())
+    }
 }
 
 /// By the wall clock: only how soon something is tidied up depends on it.
@@ -221,28 +294,33 @@ mod tests {
     fn what_the_dead_left_becomes_evidence_and_the_living_are_left_alone() {
         let (root, data) = data();
         let runs = data.runs().unwrap();
-        let alive = RunDir::create(&runs, None).unwrap();
-        std::fs::write(alive.path().join(OUTCOME_NAME), b"alive").unwrap();
-        let dead = RunDir::create(&runs, None).unwrap();
-        std::fs::write(dead.path().join(OUTCOME_NAME), b"dead").unwrap();
-        let fresh = RunDir::create(&runs, None).unwrap();
-        let (dead_name, fresh_name) = (dead.name().to_string(), fresh.name().to_string());
-        drop(dead);
-        drop(fresh);
+        let make = |note: Option<&str>| {
+            let run = RunDir::create(&runs, None).unwrap();
+            if let Some(note) = note {
+                std::fs::write(run.path().join(WARDEN_NAME), note).unwrap();
+            }
+            run
+        };
+        let own = std::process::id();
+        let own_start = start_time_of(own).unwrap();
+        let alive = make(Some(""));
+        let left = [
+            make(None),
+            make(Some(&format!("{own} {own_start}\n"))),
+            make(Some(&format!("{own} {}\n", own_start + 1))),
+            make(Some("")),
+        ]
+        .map(|run| run.name().to_string());
+        let [never_started, with_warden, without_warden, untold] = left;
 
         assert_eq!(sweep(&data, &runs), Vec::<String>::new());
-        let left = names(&root.path().join("d/runs"));
-        assert!(left.contains(&alive.name().to_string()));
-        assert!(
-            left.contains(&fresh_name),
-            "a warden may still be at work there"
+        let mut expected = [alive.name().to_string(), with_warden, untold];
+        expected.sort();
+        assert_eq!(names(&root.path().join("d/runs")), expected);
+        assert_eq!(
+            names(&root.path().join("d/evidence")),
+            [without_warden.as_str()]
         );
-        assert!(!left.contains(&dead_name));
-        let kept = root
-            .path()
-            .join("d/evidence")
-            .join(&dead_name)
-            .join(OUTCOME_NAME);
-        assert_eq!(std::fs::read(kept).unwrap(), b"dead");
+        assert!(!root.path().join("d/evidence").join(never_started).exists());
     }
 }

@@ -197,6 +197,7 @@ pub struct UsageRecord {
 }
 
 /// What was seen of a run so far; becomes part of its record.
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observed {
     pub(crate) barrier: Option<BarrierRecord>,
@@ -260,6 +261,7 @@ impl RunRecord {
     }
 
     /// Takes over what was seen.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
     pub(crate) fn observe(&mut self, seen: Observed) {
         self.barrier = seen.barrier;
         self.process = seen.process;

@@ -18,6 +18,7 @@ use nix::time::{ClockId, clock_gettime};
 use super::{Cancel, EngineConfig, Gate, Stop};
 use crate::blocked::{Blocked, Cause};
 use crate::closure::{Closure, python_version_hex};
+use crate::evidence::WardenNote;
 use crate::record::{
     BarrierRecord, CleanupRecord, FactRecord, Observed, ProcessRecord, UsageRecord,
 };
@@ -137,8 +138,11 @@ fn end_unreleased(controller: Controller, seen: &mut Observed) -> Result<(), Sto
 fn start(order: &Order<'_>, seen: &mut Observed) -> Result<(Controller, Staged), Stop> {
     order.cancel.check().map_err(Stop::Blocked)?;
     let spec = spec(order).map_err(Stop::Blocked)?;
+    let note = WardenNote::starting(order.run_dir).map_err(|error| not_noted(&error))?;
     let mut controller =
         Controller::start(&order.config.warden, &spec).map_err(|error| not_released(&error))?;
+    note.started(controller.warden_pid())
+        .map_err(|error| not_noted(&error))?;
     order.cancel.attach(controller.canceller());
     let staged = match controller.staged().map_err(|error| not_released(&error))? {
         Step::Reached(staged) => staged,
@@ -258,6 +262,14 @@ fn not_released(error: &ControllerError) -> Stop {
         _ => Cause::Setup,
     };
     Stop::Blocked(Blocked::new(cause, "the warden", error.to_string()))
+}
+
+fn not_noted(error: &impl std::fmt::Display) -> Stop {
+    Stop::Blocked(Blocked::new(
+        Cause::Io,
+        "the run directory",
+        error.to_string(),
+    ))
 }
 
 /// The run ended before it came to the step.

@@ -1,6 +1,6 @@
 //! Staging, the session, what becomes of the run directory.
 
-use lazaret_contract::limits::WALL_DEADLINE_MS_MAX;
+use lazaret_contract::limits::{INPUT_BYTES_MAX, PACKAGE_CODE_BYTES_MAX, WALL_DEADLINE_MS_MAX};
 use lazaret_custody::{RelativeName, RunDir};
 
 use super::{Attempt, EngineConfig, RunRequest, Stop, session, verify};
@@ -20,6 +20,8 @@ pub(super) fn run(
     let deadline_boottime_ns = deadline(config).map_err(Stop::Blocked)?;
     let acting = request.data.acting();
     request.cancel.check().map_err(Stop::Blocked)?;
+    require_size("the package", request.package.code, PACKAGE_CODE_BYTES_MAX)?;
+    require_size("the input", request.input, INPUT_BYTES_MAX)?;
     preflight::require_openat2().map_err(Stop::Blocked)?;
     let closure =
         closure::find(&config.closure_places, &config.accepted, acting).map_err(Stop::Blocked)?;
@@ -56,6 +58,17 @@ pub(super) fn run(
         ended.as_ref().err(),
     );
     ended
+}
+
+fn require_size(what: &str, bytes: &[u8], limit_bytes: usize) -> Result<(), Stop> {
+    if bytes.len() <= limit_bytes {
+        return Ok(());
+    }
+    let why = format!(
+        "{} bytes are over the limit of {limit_bytes} bytes",
+        bytes.len()
+    );
+    Err(Stop::Blocked(Blocked::new(Cause::TooLarge, what, why)))
 }
 
 fn deadline(config: &EngineConfig) -> Result<u64, Blocked> {
