@@ -5,6 +5,7 @@
 //! never write anything but that one file.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
@@ -42,6 +43,31 @@ pub fn generate(root: &Path) -> Result<String> {
     Ok(format!("{PREAMBLE}\n{bindings}"))
 }
 
+/// Writes the module, or says whether it is current; the command `abi`.
+///
+/// # Errors
+/// As [`write`] and [`is_current`].
+pub fn main(root: &Path, check: bool) -> Result<ExitCode> {
+    if check {
+        let current = is_current(root)?;
+        eprintln!(
+            "{GENERATED} is {}",
+            if current {
+                "current"
+            } else {
+                "stale: run cargo xtask abi"
+            }
+        );
+        return Ok(if current {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        });
+    }
+    eprintln!("wrote {}", write(root)?.display());
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Writes the module and returns its path.
 ///
 /// # Errors
@@ -59,6 +85,7 @@ pub fn write(root: &Path) -> Result<PathBuf> {
 /// As [`generate`], and when the committed file cannot be read.
 pub fn is_current(root: &Path) -> Result<bool> {
     let path = root.join(GENERATED);
-    let committed = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let committed =
+        std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     Ok(committed == generate(root)?)
 }

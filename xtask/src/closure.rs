@@ -48,7 +48,7 @@ use record::{BuildRecord, Current, How, RECORD_SCHEMA};
 use runner::{HostFacts, Runner};
 use stages::Stages;
 
-pub use accept::{AcceptArguments, accept};
+pub use accept::{AcceptArguments, accept, accepted_inputs_current};
 pub use blocked::Blocked;
 pub use record::Standing;
 

@@ -10,7 +10,12 @@
     reason = "a command line talks on standard error and gives its data on standard output"
 )]
 
+mod abi;
 mod closure;
+mod process;
+mod quickstart;
+mod test;
+mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,6 +48,25 @@ enum Command {
     /// Shows the difference to the former one and writes third_party/profiles/ID/accepted.json,
     /// without a review. A commit puts it into force.
     AcceptClosure(closure::AcceptArguments),
+    /// From a fresh clone to one formatted document: all set-up, then the main job on real input.
+    ///
+    /// Builds the closure of v1, or where its sources cannot be had the candidate's, and says so;
+    /// asks doctor; approves the bundled formatter in view; formats a document of the repository;
+    /// shows what the kernel said of the sandbox, and where the run's record is.
+    Quickstart(quickstart::Arguments),
+    /// All set-up, all tests; each step says how to run it alone.
+    ///
+    /// As root the sandbox's tests run twice, the second time as an ordinary user. What this host
+    /// lacks is shown as BLOCKED; with --ci it is a failure, but for a profile without sources.
+    Test(test::Arguments),
+    /// Check the habits of this house that a tool can check.
+    Tidy,
+    /// Make the Rust side of the launcher's ABI from its C header (needs libclang).
+    Abi {
+        /// Only say whether the committed one is current.
+        #[arg(long)]
+        check: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -61,6 +85,10 @@ fn run(root: &Path, command: Command) -> Result<ExitCode> {
     match command {
         Command::BuildClosure(arguments) => closure::run(root, &arguments),
         Command::AcceptClosure(arguments) => closure::accept(root, &arguments),
+        Command::Quickstart(arguments) => quickstart::main(root, &arguments),
+        Command::Test(arguments) => test::main(root, &arguments),
+        Command::Tidy => tidy::main(root),
+        Command::Abi { check } => abi::main(root, check),
     }
 }
 
@@ -69,5 +97,6 @@ fn repository() -> Result<PathBuf> {
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     let root = package.parent().context("xtask lies in no repository")?;
-    std::fs::canonicalize(root).with_context(|| format!("looking for the repository at {}", root.display()))
+    std::fs::canonicalize(root)
+        .with_context(|| format!("looking for the repository at {}", root.display()))
 }

@@ -12,8 +12,12 @@ mod tree;
 
 use std::fmt;
 use std::path::Path;
+use std::process::ExitCode;
 
 use anyhow::Result;
+use lazaret_profile::pins::PROFILE_IDS;
+
+use crate::closure::accepted_inputs_current;
 
 pub use exceptions::Exceptions;
 pub use tree::Tree;
@@ -31,7 +35,11 @@ pub struct Finding {
 
 impl Finding {
     fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), line, message: message.into() }
+        Self {
+            path: path.to_owned(),
+            line,
+            message: message.into(),
+        }
     }
 }
 
@@ -39,6 +47,23 @@ impl fmt::Display for Finding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}: {}", self.path, self.line, self.message)
     }
+}
+
+/// Runs every check and prints the findings; the command `tidy`.
+///
+/// # Errors
+/// When the tree cannot be read; findings give exit code 1.
+pub fn main(root: &Path) -> Result<ExitCode> {
+    let findings = check(root)?;
+    for finding in &findings {
+        println!("{finding}");
+    }
+    eprintln!("tidy: {} findings", findings.len());
+    Ok(if findings.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Runs every check over the tree at `root`.
@@ -53,6 +78,17 @@ pub fn check(root: &Path) -> Result<Vec<Finding>> {
     findings.extend(edges::check(&tree)?);
     findings.extend(texts::check(&tree, &mut exceptions)?);
     findings.extend(exceptions.stale());
+    findings.extend(acceptance(root));
     findings.sort();
     Ok(findings)
+}
+
+/// A profile whose accepted inputs are not this tree's, also where it cannot be built.
+fn acceptance(root: &Path) -> Vec<Finding> {
+    let stale = PROFILE_IDS.iter().filter_map(|profile| {
+        let error = accepted_inputs_current(root, profile).err()?;
+        let path = format!("third_party/profiles/{profile}/accepted.json");
+        Some(Finding::new(&path, 0, format!("{error:#}")))
+    });
+    stale.collect()
 }

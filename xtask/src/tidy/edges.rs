@@ -6,7 +6,16 @@ use super::{Finding, Tree};
 
 /// The crates in their order: each may use only those before it (DESIGN section 9).
 const ORDER: &[&str] = &[
-    "contract", "lifecycle", "profile", "custody", "receipt", "launcher", "warden", "board", "engine", "server",
+    "contract",
+    "lifecycle",
+    "profile",
+    "custody",
+    "receipt",
+    "launcher",
+    "warden",
+    "board",
+    "engine",
+    "server",
     "cli",
 ];
 
@@ -23,11 +32,18 @@ const ONLY_IN: &[(&str, &str)] = &[("rusqlite", "board")];
 pub fn check(tree: &Tree) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts_ending("Cargo.toml") {
-        let Some(name) = path.strip_prefix("crates/").and_then(|rest| rest.strip_suffix("/Cargo.toml")) else {
+        let Some(name) = path
+            .strip_prefix("crates/")
+            .and_then(|rest| rest.strip_suffix("/Cargo.toml"))
+        else {
             continue;
         };
         let Some(own) = ORDER.iter().position(|candidate| *candidate == name) else {
-            findings.push(Finding::new(path, 0, "this crate has no place in the order of crates"));
+            findings.push(Finding::new(
+                path,
+                0,
+                "this crate has no place in the order of crates",
+            ));
             continue;
         };
         let manifest: toml::Table = text.parse().with_context(|| format!("reading {path}"))?;
@@ -57,14 +73,29 @@ fn dependencies(manifest: &toml::Table) -> Vec<String> {
 }
 
 fn check_edge(path: &str, name: &str, own: usize, dependency: &str) -> Option<Finding> {
-    if let Some((_, owner)) = ONLY_IN.iter().find(|(banned, owner)| *banned == dependency && *owner != name) {
-        return Some(Finding::new(path, 0, format!("only {owner} may use {dependency}")));
+    if let Some((_, owner)) = ONLY_IN
+        .iter()
+        .find(|(banned, owner)| *banned == dependency && *owner != name)
+    {
+        return Some(Finding::new(
+            path,
+            0,
+            format!("only {owner} may use {dependency}"),
+        ));
     }
     let target = dependency.strip_prefix("lazaret-")?;
     match ORDER.iter().position(|candidate| *candidate == target) {
         Some(position) if position < own => None,
-        Some(_) => Some(Finding::new(path, 0, format!("{name} may not use {target}, which comes after it"))),
-        None => Some(Finding::new(path, 0, format!("{target} has no place in the order of crates"))),
+        Some(_) => Some(Finding::new(
+            path,
+            0,
+            format!("{name} may not use {target}, which comes after it"),
+        )),
+        None => Some(Finding::new(
+            path,
+            0,
+            format!("{target} has no place in the order of crates"),
+        )),
     }
 }
 
@@ -73,7 +104,9 @@ fn check_unsafe(tree: &Tree, name: &str) -> Vec<Finding> {
     let roots = ["lib.rs", "main.rs"].map(|file| format!("crates/{name}/src/{file}"));
     let mut findings = Vec::new();
     for root in &roots {
-        let Some(text) = tree.text(root) else { continue };
+        let Some(text) = tree.text(root) else {
+            continue;
+        };
         let forbids = text.contains("#![forbid(unsafe_code)]");
         let denies = text.contains("#![deny(unsafe_code)]");
         if !(forbids || denies && MAY_BE_UNSAFE.contains(&name)) {
@@ -88,7 +121,11 @@ mod tests {
     use super::*;
 
     fn findings(files: &[(&str, &str)]) -> Vec<String> {
-        check(&Tree::of(files)).expect("good manifests").iter().map(ToString::to_string).collect()
+        check(&Tree::of(files))
+            .expect("good manifests")
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
@@ -111,15 +148,24 @@ mod tests {
     #[test]
     fn a_crate_root_without_the_unsafe_policy_is_found() {
         let manifest = ("crates/contract/Cargo.toml", "[dependencies]\n");
-        assert_eq!(findings(&[manifest, ("crates/contract/src/lib.rs", "//! x\n")]).len(), 1);
+        assert_eq!(
+            findings(&[manifest, ("crates/contract/src/lib.rs", "//! x\n")]).len(),
+            1
+        );
         let denied = "//! x\n#![deny(unsafe_code)]\n";
-        assert_eq!(findings(&[manifest, ("crates/contract/src/lib.rs", denied)]).len(), 1);
+        assert_eq!(
+            findings(&[manifest, ("crates/contract/src/lib.rs", denied)]).len(),
+            1
+        );
         let forbidden = "//! x\n#![forbid(unsafe_code)]\n";
         assert!(findings(&[manifest, ("crates/contract/src/lib.rs", forbidden)]).is_empty());
     }
 
     #[test]
     fn an_unknown_crate_is_found() {
-        assert_eq!(findings(&[("crates/misc/Cargo.toml", "[dependencies]\n")]).len(), 1);
+        assert_eq!(
+            findings(&[("crates/misc/Cargo.toml", "[dependencies]\n")]).len(),
+            1
+        );
     }
 }

@@ -38,13 +38,19 @@ impl Exceptions {
     pub fn read(tree: &Tree) -> Result<Self> {
         let document: Document = match tree.text(PATH) {
             Some(text) => toml::from_str(text).with_context(|| format!("reading {PATH}"))?,
-            None => Document { exception: Vec::new() },
+            None => Document {
+                exception: Vec::new(),
+            },
         };
         let mut faults = Vec::new();
         let mut needed = BTreeMap::new();
         for entry in document.exception {
             if entry.reason.trim().is_empty() {
-                faults.push(Finding::new(PATH, 0, format!("the exception for {} has no reason", entry.subject)));
+                faults.push(Finding::new(
+                    PATH,
+                    0,
+                    format!("the exception for {} has no reason", entry.subject),
+                ));
             }
             needed.insert((entry.rule, entry.subject), false);
         }
@@ -64,9 +70,17 @@ impl Exceptions {
 
     /// Entries that no check asked for, and entries without a reason.
     pub fn stale(self) -> Vec<Finding> {
-        let unused = self.needed.into_iter().filter(|(_, needed)| !needed).map(|((rule, subject), _)| {
-            Finding::new(PATH, 0, format!("the exception from {rule} for {subject} is no longer needed"))
-        });
+        let unused =
+            self.needed
+                .into_iter()
+                .filter(|(_, needed)| !needed)
+                .map(|((rule, subject), _)| {
+                    Finding::new(
+                        PATH,
+                        0,
+                        format!("the exception from {rule} for {subject} is no longer needed"),
+                    )
+                });
         self.faults.into_iter().chain(unused).collect()
     }
 }

@@ -17,7 +17,11 @@ pub fn check(tree: &Tree, exceptions: &mut Exceptions) -> Vec<Finding> {
     for (path, bytes) in tree.files() {
         let corpus = path.starts_with("fuzz/corpus/");
         if bytes.len() > FILE_BYTES_MAX && !corpus && !exceptions.covers("file-bytes", path) {
-            findings.push(Finding::new(path, 0, format!("over {FILE_BYTES_MAX} bytes; is it a source?")));
+            findings.push(Finding::new(
+                path,
+                0,
+                format!("over {FILE_BYTES_MAX} bytes; is it a source?"),
+            ));
         }
     }
     for (path, text) in tree.texts_ending(".rs") {
@@ -26,7 +30,11 @@ pub fn check(tree: &Tree, exceptions: &mut Exceptions) -> Vec<Finding> {
     for suffix in [".c", ".h", ".py"] {
         for (path, text) in tree.texts_ending(suffix) {
             if text.lines().count() > FILE_LINES_MAX && !exceptions.covers("file-lines", path) {
-                findings.push(Finding::new(path, 0, format!("over {FILE_LINES_MAX} lines; split it")));
+                findings.push(Finding::new(
+                    path,
+                    0,
+                    format!("over {FILE_LINES_MAX} lines; split it"),
+                ));
             }
         }
     }
@@ -37,13 +45,25 @@ fn check_rust(path: &str, text: &str, exceptions: &mut Exceptions) -> Vec<Findin
     let mut findings = Vec::new();
     let lines = text.lines().count();
     if !text.starts_with("//!") {
-        findings.push(Finding::new(path, 1, "begins without //!: say what it is for and what it must never do"));
+        findings.push(Finding::new(
+            path,
+            1,
+            "begins without //!: say what it is for and what it must never do",
+        ));
     }
     if path.ends_with("/lib.rs") && lines > LIB_LINES_MAX && !exceptions.covers("lib-lines", path) {
-        findings.push(Finding::new(path, 0, format!("over {LIB_LINES_MAX} lines; lib.rs is a table of contents")));
+        findings.push(Finding::new(
+            path,
+            0,
+            format!("over {LIB_LINES_MAX} lines; lib.rs is a table of contents"),
+        ));
     }
     if lines > FILE_LINES_MAX && !exceptions.covers("file-lines", path) {
-        findings.push(Finding::new(path, 0, format!("{lines} lines, over {FILE_LINES_MAX}; split it")));
+        findings.push(Finding::new(
+            path,
+            0,
+            format!("{lines} lines, over {FILE_LINES_MAX}; split it"),
+        ));
     }
     for (line, name, length) in functions(text) {
         let subject = format!("{path}::{name}");
@@ -63,10 +83,14 @@ fn functions(text: &str) -> Vec<(usize, String, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        let Some(name) = function_name(line) else { continue };
+        let Some(name) = function_name(line) else {
+            continue;
+        };
         let indentation = &line[..line.len() - line.trim_start().len()];
         let closing = format!("{indentation}}}");
-        let end = lines[at..].iter().position(|candidate| *candidate == closing);
+        let end = lines[at..]
+            .iter()
+            .position(|candidate| *candidate == closing);
         let one_line = line.ends_with('}') || line.ends_with(';');
         if let (false, Some(length)) = (one_line, end) {
             found.push((at + 1, name.to_owned(), length + 1));
@@ -80,11 +104,15 @@ fn function_name(line: &str) -> Option<&str> {
     let mut words = line.trim_start();
     loop {
         if let Some(rest) = words.strip_prefix("fn ") {
-            return rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next();
+            return rest
+                .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .next();
         }
         let (word, rest) = words.split_once(' ')?;
-        let qualifier = matches!(word, "const" | "async" | "unsafe" | "extern" | "\"C\"" | "pub")
-            || word.starts_with("pub(");
+        let qualifier = matches!(
+            word,
+            "const" | "async" | "unsafe" | "extern" | "\"C\"" | "pub"
+        ) || word.starts_with("pub(");
         if !qualifier {
             return None;
         }
@@ -114,8 +142,7 @@ mod tests {
         let text = long_function();
         let found = findings(&[("a.rs", &text)]);
         assert_eq!(found, ["a.rs:3: long has 82 lines, over 70; split it"]);
-        let exception =
-            "[[exception]]\nrule = \"function-lines\"\nsubject = \"a.rs::long\"\nreason = \"a table\"\n";
+        let exception = "[[exception]]\nrule = \"function-lines\"\nsubject = \"a.rs::long\"\nreason = \"a table\"\n";
         assert!(findings(&[("a.rs", &text), ("ci/tidy.toml", exception)]).is_empty());
         let stale = findings(&[("a.rs", "//! Short.\n"), ("ci/tidy.toml", exception)]);
         assert_eq!(stale.len(), 1, "{stale:?}");

@@ -23,7 +23,11 @@ fn readme(tree: &Tree) -> Vec<Finding> {
     match tree.text("README.md") {
         None => vec![Finding::new("README.md", 0, "is missing")],
         Some(text) if text.lines().count() > README_LINES_MAX => {
-            vec![Finding::new("README.md", 0, format!("over {README_LINES_MAX} lines"))]
+            vec![Finding::new(
+                "README.md",
+                0,
+                format!("over {README_LINES_MAX} lines"),
+            )]
         }
         Some(_) => Vec::new(),
     }
@@ -48,8 +52,12 @@ fn folder_map(tree: &Tree) -> Vec<Finding> {
         .collect();
     folders.sort();
     folders.dedup();
-    let missing = folders.into_iter().filter(|folder| !text.contains(&format!("`{folder}/`")));
-    missing.map(|folder| Finding::new(MAP, 0, format!("the map lacks `{folder}/`"))).collect()
+    let missing = folders
+        .into_iter()
+        .filter(|folder| !text.contains(&format!("`{folder}/`")));
+    missing
+        .map(|folder| Finding::new(MAP, 0, format!("the map lacks `{folder}/`")))
+        .collect()
 }
 
 /// The line budgets of the trusted files, as TRUSTED.md promises them.
@@ -62,13 +70,19 @@ fn trusted_budgets(tree: &Tree) -> Result<Vec<Finding>> {
     let mut budgeted = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [files, _, budget] = cells.as_slice() else { continue };
+        let [files, _, budget] = cells.as_slice() else {
+            continue;
+        };
         if !files.starts_with('`') || budget.is_empty() {
             continue;
         }
-        let budget: usize = budget.parse().with_context(|| format!("{PAGE}:{}: budget of {files}", at + 1))?;
-        let names: Vec<String> =
-            files.split(',').map(|name| format!("crates/launcher/{}", name.trim().trim_matches('`'))).collect();
+        let budget: usize = budget
+            .parse()
+            .with_context(|| format!("{PAGE}:{}: budget of {files}", at + 1))?;
+        let names: Vec<String> = files
+            .split(',')
+            .map(|name| format!("crates/launcher/{}", name.trim().trim_matches('`')))
+            .collect();
         let mut lines = 0;
         for name in &names {
             match tree.text(name) {
@@ -77,12 +91,17 @@ fn trusted_budgets(tree: &Tree) -> Result<Vec<Finding>> {
             }
         }
         if lines > budget {
-            findings.push(Finding::new(PAGE, at + 1, format!("{files}: {lines} lines, over {budget}")));
+            findings.push(Finding::new(
+                PAGE,
+                at + 1,
+                format!("{files}: {lines} lines, over {budget}"),
+            ));
         }
         budgeted.extend(names);
     }
     for (path, _) in tree.files() {
-        let trusted = path.starts_with("crates/launcher/c/") || path.starts_with("crates/launcher/python/");
+        let trusted =
+            path.starts_with("crates/launcher/c/") || path.starts_with("crates/launcher/python/");
         if trusted && !budgeted.iter().any(|name| name == path) {
             findings.push(Finding::new(PAGE, 0, format!("lists no budget for {path}")));
         }
@@ -102,7 +121,11 @@ fn words(tree: &Tree, exceptions: &mut Exceptions) -> Vec<Finding> {
                 if let Some(mark) = marked
                     && !exceptions.covers("mark", path)
                 {
-                    findings.push(Finding::new(path, at + 1, format!("{mark}: finish it, or file an issue")));
+                    findings.push(Finding::new(
+                        path,
+                        at + 1,
+                        format!("{mark}: finish it, or file an issue"),
+                    ));
                 }
             }
         }
@@ -121,8 +144,10 @@ mod tests {
         found.iter().map(ToString::to_string).collect()
     }
 
-    const PAGE: (&str, &str) =
-        ("crates/launcher/TRUSTED.md", "| file | holds | lines |\n|---|---|---|\n| `c/a.c`, `c/a.h` | x | 3 |\n");
+    const PAGE: (&str, &str) = (
+        "crates/launcher/TRUSTED.md",
+        "| file | holds | lines |\n|---|---|---|\n| `c/a.c`, `c/a.h` | x | 3 |\n",
+    );
 
     #[test]
     fn a_complete_tree_has_no_finding() {

@@ -18,12 +18,21 @@ impl Tree {
     /// When git fails or a tracked file cannot be read.
     pub fn read(root: &Path) -> Result<Self> {
         let output = Command::new("git")
-            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+            .args([
+                "ls-files",
+                "-z",
+                "--cached",
+                "--others",
+                "--exclude-standard",
+            ])
             .current_dir(root)
             .output()
             .context("listing the tracked files with git")?;
         if !output.status.success() {
-            bail!("git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+            bail!(
+                "git ls-files failed: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
         }
         let listing = String::from_utf8(output.stdout).context("a tracked path is not UTF-8")?;
         let mut files = BTreeMap::new();
@@ -41,18 +50,26 @@ impl Tree {
     /// A tree made of the given files, for tests.
     #[cfg(test)]
     pub fn of(files: &[(&str, &str)]) -> Self {
-        let files = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()));
-        Self { files: files.collect() }
+        let files = files
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()));
+        Self {
+            files: files.collect(),
+        }
     }
 
     /// All paths with their bytes, in order.
     pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
+        self.files
+            .iter()
+            .map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
     }
 
     /// The text of one file, if it is there and UTF-8.
     pub fn text(&self, path: &str) -> Option<&str> {
-        self.files.get(path).and_then(|bytes| std::str::from_utf8(bytes).ok())
+        self.files
+            .get(path)
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
     }
 
     /// Texts of all files whose name ends with `suffix`.
