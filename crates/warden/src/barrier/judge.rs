@@ -139,6 +139,70 @@ pub struct Observed {
     pub executable_sha256: Sha256Digest,
 }
 
+impl Observed {
+    /// What nobody has looked at yet. Every value is overwritten by looking.
+    #[must_use]
+    pub fn nothing(executable_sha256: Sha256Digest) -> Self {
+        let unknown = Sha256Digest::from_bytes([0; 32]);
+        Self {
+            alive: false,
+            parent: 0,
+            tracer: 0,
+            namespace_pids: Vec::new(),
+            namespace_sessions: Vec::new(),
+            terminal: -1,
+            uids: Vec::new(),
+            gids: Vec::new(),
+            groups: vec![u32::MAX],
+            filters: 0,
+            filter_mode: 0,
+            no_new_privileges: 0,
+            capabilities: [u64::MAX; 5],
+            threads: 0,
+            blocked_signals: u64::MAX,
+            ignored_signals: u64::MAX,
+            caught_signals: u64::MAX,
+            umask: String::new(),
+            huge_pages: Some(u32::MAX),
+            personality: String::new(),
+            oom_score: String::new(),
+            coredump_filter: Some(String::new()),
+            descriptors: Vec::new(),
+            limits: Vec::new(),
+            namespaces: Namespaces {
+                cgroup: 0,
+                ipc: 0,
+                mount: 0,
+                network: 0,
+                pid: 0,
+                user: 0,
+                uts: 0,
+            },
+            time_namespace: None,
+            mounts: Vec::new(),
+            root_entries: Vec::new(),
+            output_entries: Vec::new(),
+            launcher: (0, 0),
+            output: (0, 0),
+            package_sha256: unknown,
+            input_sha256: unknown,
+            uid_map: Vec::new(),
+            gid_map: Vec::new(),
+            setgroups: String::new(),
+            interfaces: Vec::new(),
+            working_directory: String::new(),
+            executable: InodeFacts {
+                inode: (0, 0),
+                size_bytes: 0,
+                access: (0, 0, 0),
+                links: 0,
+                changed: (0, 0, 0, 0),
+            },
+            executable_sha256,
+        }
+    }
+}
+
 /// Compares everything. The order is fixed; the first one that does not hold is the
 /// one that is named when a run is refused.
 #[must_use]

@@ -69,76 +69,44 @@ pub fn observe(subject: &Subject<'_>) -> Result<Reading, ObserveError> {
         dir: subject.proc_dir,
         evidence: String::new(),
     };
-    let status_text = texts.read(c"status")?;
-    let status = parse::status(&status_text).map_err(unreadable)?;
-    let stat = parse::stat(&texts.read(c"stat")?).map_err(unreadable)?;
-    let limits = parse::limits(&texts.read(c"limits")?).map_err(unreadable)?;
-    let mounts = parse::mounts(&texts.read(c"mountinfo")?).map_err(unreadable)?;
-    let uid_map = parse::id_map(&texts.read(c"uid_map")?).map_err(unreadable)?;
-    let gid_map = parse::id_map(&texts.read(c"gid_map")?).map_err(unreadable)?;
-    let interfaces = parse::interfaces(&texts.read(c"net/dev")?).map_err(unreadable)?;
-    let setgroups = texts.read(c"setgroups")?.trim().to_owned();
-    let personality = texts.read(c"personality")?.trim().to_owned();
-    let oom_score = texts.read(c"oom_score_adj")?.trim().to_owned();
-    let coredump_filter = texts.read_optional(c"coredump_filter")?;
     let identity =
         identity::of_process(subject.proc_dir, subject.pid).map_err(failed("identity"))?;
-    let namespaces = identity::namespaces_of(subject.proc_dir).map_err(failed("namespaces"))?;
-    let files = files_inside(subject.proc_dir)?;
-    let executable =
-        sys::stat_at(subject.proc_dir, c"exe").map_err(failed("the running program"))?;
-    let working_directory =
-        sys::read_link_at(subject.proc_dir, c"cwd").map_err(failed("working directory"))?;
-    let descriptors = descriptors(subject.proc_dir)?;
-    let alive = alive_before && is_alive(subject)?;
-    let mut observed = Observed {
-        alive,
-        parent: 0,
-        tracer: 0,
-        namespace_pids: Vec::new(),
-        namespace_sessions: Vec::new(),
-        terminal: stat.terminal,
-        uids: Vec::new(),
-        gids: Vec::new(),
-        groups: Vec::new(),
-        filters: 0,
-        filter_mode: 0,
-        no_new_privileges: 0,
-        capabilities: [u64::MAX; 5],
-        threads: 0,
-        blocked_signals: u64::MAX,
-        ignored_signals: u64::MAX,
-        caught_signals: u64::MAX,
-        umask: String::new(),
-        huge_pages: None,
-        personality,
-        oom_score,
-        coredump_filter,
-        descriptors,
-        limits,
-        namespaces,
-        time_namespace: identity.time_namespace,
-        mounts,
-        root_entries: files.root_entries,
-        output_entries: files.output_entries,
-        launcher: files.launcher,
-        output: files.output,
-        package_sha256: files.package_sha256,
-        input_sha256: files.input_sha256,
-        uid_map,
-        gid_map,
-        setgroups,
-        interfaces,
-        working_directory: working_directory.to_string_lossy().into_owned(),
-        executable: InodeFacts::of(&executable),
-        executable_sha256: subject.executable_sha256,
-    };
-    fill_from_status(&mut observed, &status).map_err(unreadable)?;
+    let mut observed = Observed::nothing(subject.executable_sha256);
+    observed.time_namespace = identity.time_namespace;
+    observed.namespaces =
+        identity::namespaces_of(subject.proc_dir).map_err(failed("namespaces"))?;
+    read_status(&mut observed, &mut texts)?;
+    read_texts(&mut observed, &mut texts)?;
+    read_files(&mut observed, subject.proc_dir)?;
+    observed.descriptors = descriptors(subject.proc_dir)?;
+    observed.alive = alive_before && is_alive(subject)?;
     Ok(Reading {
         observed,
         identity,
         evidence: texts.evidence,
     })
+}
+
+fn read_texts(to: &mut Observed, texts: &mut Texts<'_>) -> Result<(), ObserveError> {
+    to.terminal = parse::stat(&texts.read(c"stat")?)
+        .map_err(unreadable)?
+        .terminal;
+    to.limits = parse::limits(&texts.read(c"limits")?).map_err(unreadable)?;
+    to.mounts = parse::mounts(&texts.read(c"mountinfo")?).map_err(unreadable)?;
+    to.uid_map = parse::id_map(&texts.read(c"uid_map")?).map_err(unreadable)?;
+    to.gid_map = parse::id_map(&texts.read(c"gid_map")?).map_err(unreadable)?;
+    to.interfaces = parse::interfaces(&texts.read(c"net/dev")?).map_err(unreadable)?;
+    to.setgroups = texts.read(c"setgroups")?.trim().to_owned();
+    to.personality = texts.read(c"personality")?.trim().to_owned();
+    to.oom_score = texts.read(c"oom_score_adj")?.trim().to_owned();
+    to.coredump_filter = texts.read_optional(c"coredump_filter")?;
+    Ok(())
+}
+
+fn read_status(to: &mut Observed, texts: &mut Texts<'_>) -> Result<(), ObserveError> {
+    let text = texts.read(c"status")?;
+    let status = parse::status(&text).map_err(unreadable)?;
+    fill_from_status(to, &status).map_err(unreadable)
 }
 
 fn fill_from_status(to: &mut Observed, status: &parse::Status<'_>) -> Result<(), ParseError> {
@@ -229,17 +197,9 @@ fn descriptors(proc_dir: BorrowedFd<'_>) -> Result<Vec<(u32, Inode)>, ObserveErr
     Ok(found)
 }
 
-struct FilesInside {
-    root_entries: Vec<String>,
-    output_entries: Vec<String>,
-    launcher: Inode,
-    output: Inode,
-    package_sha256: Sha256Digest,
-    input_sha256: Sha256Digest,
-}
-
-/// The files as the process sees them, reached through its own root.
-fn files_inside(proc_dir: BorrowedFd<'_>) -> Result<FilesInside, ObserveError> {
+/// The files as the process sees them, reached through its own root, and the program
+/// that it runs.
+fn read_files(to: &mut Observed, proc_dir: BorrowedFd<'_>) -> Result<(), ObserveError> {
     let root = sys::locate_at(proc_dir, c"root").map_err(failed("root"))?;
     let root = root.as_fd();
     let inode = |name: &CStr| -> Result<Inode, ObserveError> {
@@ -252,14 +212,17 @@ fn files_inside(proc_dir: BorrowedFd<'_>) -> Result<FilesInside, ObserveError> {
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
         digest_of(&file, limit).map_err(failed("a file inside"))
     };
-    Ok(FilesInside {
-        root_entries: list(root, c".")?,
-        output_entries: list(root, c"out")?,
-        launcher: inode(c"launcher")?,
-        output: inode(c"out/result.json")?,
-        package_sha256: content(c"package.py", limits::PACKAGE_CODE_BYTES_MAX)?,
-        input_sha256: content(c"input.json", limits::INPUT_BYTES_MAX)?,
-    })
+    to.root_entries = list(root, c".")?;
+    to.output_entries = list(root, c"out")?;
+    to.launcher = inode(c"launcher")?;
+    to.output = inode(c"out/result.json")?;
+    to.package_sha256 = content(c"package.py", limits::PACKAGE_CODE_BYTES_MAX)?;
+    to.input_sha256 = content(c"input.json", limits::INPUT_BYTES_MAX)?;
+    let executable = sys::stat_at(proc_dir, c"exe").map_err(failed("the running program"))?;
+    to.executable = InodeFacts::of(&executable);
+    let directory = sys::read_link_at(proc_dir, c"cwd").map_err(failed("working directory"))?;
+    to.working_directory = directory.to_string_lossy().into_owned();
+    Ok(())
 }
 
 fn list(dir: BorrowedFd<'_>, name: &CStr) -> Result<Vec<String>, ObserveError> {

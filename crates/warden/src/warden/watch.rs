@@ -12,7 +12,7 @@ use lazaret_launcher::{LauncherStage, READY_BYTES};
 use super::Warden;
 use crate::ending::{Ending, Phase, ProcessEnd, Stream};
 use crate::streams::Look;
-use crate::sys::{self, TimerFd, Waited};
+use crate::sys::{self, ExitRegisters, TimerFd, Waited};
 
 const KEY_CONTROL: u64 = 1;
 const KEY_SIGNALS: u64 = 2;
@@ -226,10 +226,12 @@ impl Warden {
             return Ok(());
         };
         let said = sandbox.stderr.shown();
+        let exit = sandbox.launcher.as_ref().and_then(|launcher| launcher.exit);
+        let denied = exit.and_then(|exit| exit.registers);
         let is_launcher = sandbox.launcher.as_ref().is_some_and(|l| l.became_program);
         match (launcher_end, bwrap_end.or(bwrap_lost)) {
             (_, Some(end)) if bwrap_lost.is_some() => Err(Ending::BwrapLost { end }),
-            (Some(end), _) if is_launcher => Err(launcher_ended(end, said)),
+            (Some(end), _) if is_launcher => Err(launcher_ended(end, denied, said)),
             (None, Some(end)) if sandbox.launcher.is_none() => {
                 let detail = match sandbox.exec_failure() {
                     Some(error) if !sandbox.bwrap.became_program => {
@@ -247,9 +249,15 @@ impl Warden {
 }
 
 /// The launcher's exit codes count before release, and only then.
-fn launcher_ended(end: ProcessEnd, detail: String) -> Ending {
-    let ProcessEnd::Exited(exit_code) = end else {
-        return Ending::LauncherEnded { end, detail };
+fn launcher_ended(end: ProcessEnd, registers: Option<ExitRegisters>, said: String) -> Ending {
+    let exit_code = match (end, registers) {
+        (ProcessEnd::Exited(exit_code), _) => exit_code,
+        (ProcessEnd::Signalled(libc::SIGSYS), Some(registers)) => {
+            // Its own filter stops it: the filter and the launcher do not fit.
+            let detail = format!("denied system call {} {said}", registers.call_number);
+            return Ending::LauncherEnded { end, detail };
+        }
+        (ProcessEnd::Signalled(_), _) => return Ending::LauncherEnded { end, detail: said },
     };
     let stage = u32::try_from(exit_code)
         .ok()
@@ -258,8 +266,8 @@ fn launcher_ended(end: ProcessEnd, detail: String) -> Ending {
         Some(stage) => Ending::LauncherStageFailed {
             stage: stage.to_string(),
             exit_code,
-            detail,
+            detail: said,
         },
-        None => Ending::LauncherEnded { end, detail },
+        None => Ending::LauncherEnded { end, detail: said },
     }
 }
