@@ -1,12 +1,7 @@
 //! Names resolved below a held directory: links, moves, FIFOs, devices, hard links
 //! and growth (cases C01 to C05 and C07 of the public bug reports).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod support;
 
@@ -497,7 +492,7 @@ fn a_mount_point_inside_is_refused() {
                 !required,
                 "no mount namespace is to be had, and one is required"
             );
-            eprintln!("skipped: no mount namespace is to be had here");
+            skip_visibly("no mount namespace is to be had here");
             return;
         }
         let status = unshare()

@@ -1,12 +1,7 @@
 //! Reading an untrusted package directory: names, counts, sizes and what changes
 //! under the reader's hands (cases C03, C05, C06 and C07; issue of package reading).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod support;
 
@@ -141,7 +136,7 @@ fn links_pipes_sockets_and_programs_refuse_the_package() {
 #[cfg(target_os = "linux")]
 fn a_device_refuses_the_package() {
     if !is_root() {
-        eprintln!("skipped: only root can make a device node");
+        skip_visibly("only root can make a device node");
         return;
     }
     use nix::sys::stat::{SFlag, makedev, mknod};

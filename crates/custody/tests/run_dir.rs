@@ -1,12 +1,7 @@
 //! The run directory: fresh, private, with one output inode that is read back as
 //! itself (attack case B14 seen from the host's side).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod support;
 
@@ -55,7 +50,7 @@ fn a_run_directory_is_fresh_private_and_leaves_nothing() {
 #[test]
 fn started_by_root_it_belongs_to_the_run() {
     if !is_root() {
-        eprintln!("skipped: only root can give a directory away");
+        skip_visibly("only root can give a directory away");
         return;
     }
     let scratch = Scratch::new();

@@ -8,14 +8,10 @@
 //! `LAZARET_REQUIRE_CLOSURE=1` it fails.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -117,7 +113,9 @@ impl Bench {
             Err(why) => {
                 let required = std::env::var_os("LAZARET_REQUIRE_CLOSURE").is_some();
                 assert!(!required, "a closure is required: {why}");
-                eprintln!("SKIPPED: {why}");
+                // Past the test harness, which captures what is printed; a lost note must
+                // not fail the test that it explains.
+                let _ = std::io::stderr().write_all(format!("SKIPPED: {why}\n").as_bytes());
                 None
             }
         }
