@@ -55,7 +55,9 @@ pub fn main(root: &Path, arguments: &Arguments) -> Result<ExitCode> {
             .arg("--data-dir")
             .arg(&data)
             .args(words)
-            .args(["--profile", profile])
+            .args(["--profile", profile]);
+        command
+            .env("LAZARET_CLOSURES", root.join(".lazaret/closures"))
             .current_dir(root);
         command
     };

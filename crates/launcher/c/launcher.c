@@ -185,8 +185,8 @@ int main(void)
     lz_set_hard_limits();
     start_python(lz_hash_seed());
     read_package(&plan, digest);
-    lz_install_filter();
     lz_require_silence();
+    lz_install_filter();
     write_ready(&plan, digest);
     wait_for_release();
     _exit(lz_run_package(package_source));
