@@ -61,7 +61,7 @@ pub fn main(root: &Path, arguments: &Arguments) -> Result<ExitCode> {
             .current_dir(root);
         command
     };
-    run(&mut call(&["doctor"]))?;
+    run(call(&["doctor"]).stdout(std::io::stderr()))?;
 
     heading("approving the bundled formatter, as shown");
     approve(&call)?;
