@@ -36,7 +36,7 @@ use anyhow::{Context, Result, bail};
 use lazaret_contract::digest::Sha256Digest;
 use lazaret_profile::accepted::Accepted;
 use lazaret_profile::manifest::ClosureManifest;
-use lazaret_profile::pins::{PROFILE_V1, ProfileStatus};
+use lazaret_profile::pins::{PROFILE_IDS, PROFILE_V1, ProfileStatus};
 
 use assemble::{Closure, Parts};
 use bwrap::Builder;
@@ -56,7 +56,7 @@ pub use record::Standing;
 #[derive(Debug, Clone, clap::Args)]
 pub struct BuildArguments {
     /// The profile to build.
-    #[arg(long, value_name = "ID", default_value = PROFILE_V1)]
+    #[arg(long, value_name = "ID", default_value = PROFILE_V1, value_parser = PROFILE_IDS)]
     pub profile: String,
     /// A directory with source archives or wheels, by their upstream or Debian names.
     #[arg(long, value_name = "DIR")]
@@ -107,6 +107,8 @@ impl BuildArguments {
 pub struct Built {
     /// The profile.
     pub profile: String,
+    /// Whether the profile may serve by default.
+    pub status: ProfileStatus,
     /// The closure's digest.
     pub digest: Sha256Digest,
     /// Where it lies.
@@ -146,8 +148,8 @@ pub fn obtain(root: &Path, arguments: &BuildArguments) -> Result<Built> {
 }
 
 fn build(root: &Path, arguments: &BuildArguments, progress: &mut Progress) -> Result<Built> {
-    // Modes are set explicitly; this is for what other programs create.
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    // Modes of ours are set explicitly; this is for what other programs create.
+    let _umask = Umask::set(0o022);
     let layout = Layout::new(root)?;
     let inputs = Inputs::read(&layout, &arguments.profile)?;
     let accepted = accept::read(&layout, &arguments.profile)?;
@@ -167,6 +169,23 @@ fn build(root: &Path, arguments: &BuildArguments, progress: &mut Progress) -> Re
         }
     }
     session.make(arguments, progress)
+}
+
+/// A umask for as long as this value lives; the caller's comes back afterwards.
+struct Umask(rustix::fs::Mode);
+
+impl Umask {
+    fn set(bits: u32) -> Self {
+        Self(rustix::process::umask(rustix::fs::Mode::from_raw_mode(
+            bits,
+        )))
+    }
+}
+
+impl Drop for Umask {
+    fn drop(&mut self) {
+        rustix::process::umask(self.0);
+    }
 }
 
 /// One invocation for one profile.
@@ -256,6 +275,7 @@ impl Session {
         let toolchain = toolchain::build(&stages, pins, &sources, layout.root(), progress)?;
         toolchain.install(&runner, &pins.options.common)?;
         let probe_log = layout.logs().join("probe.log");
+        layout::remove_tree(&probe_log)?;
         progress.say("toolchain: trying the compiler (the first time it builds the target's libc)");
         toolchain.probe(
             &runner,
@@ -298,6 +318,7 @@ impl Session {
             progress,
         )?;
         self.keep_in_cache(&closure, progress);
+        stages.prune()?;
         layout::remove_tree(stages.run_directory())?;
         Ok(built)
     }
@@ -347,6 +368,7 @@ impl Session {
         difference.extend(self.difference_inside(manifest));
         Built {
             profile: self.inputs.profile.clone(),
+            status: self.inputs.pins.status,
             digest,
             directory: self.layout.closure(&self.inputs.profile, digest),
             standing: record::standing(self.accepted.as_ref(), digest, inputs),
@@ -422,11 +444,7 @@ fn report(built: &Built, progress: &Progress) {
         built.profile, built.digest
     ));
     progress.say(format!("  in {}", built.directory.display()));
-    let status = match lazaret_profile::pins::PROFILE_IDS.first() {
-        Some(&first) if first == built.profile => ProfileStatus::Accepted,
-        _ => ProfileStatus::Candidate,
-    };
-    if status == ProfileStatus::Candidate {
+    if built.status == ProfileStatus::Candidate {
         progress.say("  this profile is a candidate: it serves only where it is asked for by name");
     }
     match built.standing {
@@ -447,5 +465,141 @@ fn report(built: &Built, progress: &Progress) {
                 built.profile
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::assemble::tests::sample;
+    use super::*;
+    use lazaret_profile::accepted::ACCEPTED_SCHEMA;
+    use lazaret_profile::manifest::Role;
+
+    /// A session of this tree's inputs that works in an empty repository.
+    struct Scene {
+        _scratch: tempfile::TempDir,
+        session: Session,
+        closure: Closure,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let scratch = tempfile::tempdir().unwrap();
+            let tree = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+            let inputs = Inputs::read(&Layout::new(tree).unwrap(), PROFILE_V1).unwrap();
+            let layout = Layout::new(&scratch.path().join("repo")).unwrap();
+            layout.make_directories(PROFILE_V1).unwrap();
+            let cache = Some(scratch.path().join("cache"));
+            let session = Session {
+                layout,
+                inputs,
+                accepted: None,
+                cache,
+            };
+            Self {
+                _scratch: scratch,
+                session,
+                closure: sample(b"launcher"),
+            }
+        }
+
+        fn accept(&mut self, inputs: Sha256Digest) {
+            let digest = |role| self.closure.manifest.file(role).unwrap().sha256;
+            self.session.accepted = Some(Accepted {
+                schema: ACCEPTED_SCHEMA.to_owned(),
+                profile: PROFILE_V1.to_owned(),
+                closure: self.closure.digest(),
+                bwrap: digest(Role::Bwrap),
+                launcher: digest(Role::Launcher),
+                filter: digest(Role::Filter),
+                inputs,
+                review: None,
+            });
+        }
+
+        fn present(&self) -> Option<Built> {
+            self.session.present(&Progress::start()).unwrap()
+        }
+
+        fn cached(&self) -> Option<Built> {
+            self.session.cached(&Progress::start()).unwrap()
+        }
+
+        fn finish(&self) -> Built {
+            let progress = Progress::start();
+            self.session
+                .finish(&self.closure, How::Built, Vec::new(), None, &progress)
+                .unwrap()
+        }
+    }
+
+    #[test]
+    fn a_finished_closure_is_taken_again_and_a_damaged_one_is_not() {
+        let scene = Scene::new();
+        assert!(scene.present().is_none());
+        let built = scene.finish();
+        assert_eq!(built.standing, Standing::Unreviewed);
+        let again = scene.present().unwrap();
+        assert!(again.unchanged);
+        assert_eq!((again.digest, &again.record), (built.digest, &built.record));
+        layout::write_synced(&built.directory.join("launcher"), b"lauNcher", 0o555).unwrap();
+        assert!(scene.present().is_none());
+    }
+
+    #[test]
+    fn only_the_accepted_closure_for_these_very_inputs_comes_out_of_the_cache() {
+        let mut scene = Scene::new();
+        scene
+            .session
+            .keep_in_cache(&scene.closure, &Progress::start());
+        assert!(scene.cached().is_none(), "nothing is accepted");
+        scene.accept(Sha256Digest::of(b"other inputs"));
+        assert!(scene.cached().is_none(), "the inputs are others");
+        scene.accept(scene.session.inputs.digest());
+        let built = scene.cached().unwrap();
+        assert_eq!(built.standing, Standing::Accepted);
+        assert!(built.directory.starts_with(scene.session.layout.root()));
+    }
+
+    #[test]
+    fn a_damaged_closure_in_the_cache_is_not_used() {
+        let mut scene = Scene::new();
+        scene
+            .session
+            .keep_in_cache(&scene.closure, &Progress::start());
+        scene.accept(scene.session.inputs.digest());
+        let cache = scene.session.cache.clone().unwrap();
+        let cached = cache
+            .join("closures")
+            .join(scene.closure.digest().to_string());
+        layout::write_synced(&cached.join("bwrap"), b"evil!", 0o555).unwrap();
+        assert!(scene.cached().is_none());
+    }
+
+    #[test]
+    fn the_accepted_bytes_from_other_inputs_are_stale() {
+        let mut scene = Scene::new();
+        scene.accept(Sha256Digest::of(b"other inputs"));
+        let built = scene.finish();
+        assert_eq!(built.standing, Standing::Stale);
+        assert!(
+            built
+                .difference
+                .iter()
+                .any(|line| line.starts_with("inputs") && line.contains("differs"))
+        );
+    }
+
+    #[test]
+    fn a_mirror_is_a_name_and_a_path_and_is_given_once() {
+        assert_eq!(
+            parse_mirror("cpython=/a=b").unwrap(),
+            ("cpython".to_owned(), "/a=b".into())
+        );
+        for text in ["cpython", "=path", "cpython="] {
+            assert!(parse_mirror(text).is_err(), "{text}");
+        }
+        let twice = [("a".to_owned(), "/x".into()), ("a".to_owned(), "/y".into())];
+        assert!(mirrors(&twice).is_err());
     }
 }

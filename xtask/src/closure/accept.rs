@@ -23,7 +23,7 @@ use super::record::{Current, difference};
 #[derive(Debug, Clone, clap::Args)]
 pub struct AcceptArguments {
     /// The profile whose closure was built.
-    #[arg(long, value_name = "ID", default_value = PROFILE_V1)]
+    #[arg(long, value_name = "ID", default_value = PROFILE_V1, value_parser = PROFILE_IDS)]
     pub profile: String,
     /// Write nothing: fail unless what is accepted for every profile was made from this tree's
     /// inputs. This needs no closure.

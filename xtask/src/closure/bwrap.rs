@@ -78,8 +78,10 @@ impl Builder<'_> {
                 make.arg(LIBCAP)
                     .args(["CC=cc", "AR=ar", "RANLIB=ranlib", "BUILD_CC=cc"])
                     .arg(format!("COPTS={flags}"))
+                    // Its generator is linked as everything else is, so that the compiler need not
+                    // build the target's libc in a second form.
                     .arg(format!(
-                        "BUILD_LDFLAGS={}",
+                        "BUILD_COPTS={flags} {}",
                         options.common.ldflags.join(" ")
                     ))
                     .args(&options.libcap.make);

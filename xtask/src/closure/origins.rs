@@ -201,8 +201,13 @@ impl<'a> Sources<'a> {
                 Ok((found, detail)) => (true, detail, Some(found)),
                 Err(error) => (false, one_line(&format!("{error:#}")), None),
             };
-            if !matches!(origin, Candidate::Repository) || used {
-                progress.say(format!("{}: {label}: {detail}", pin.archive));
+            let own = matches!(origin, Candidate::Repository);
+            if own && used {
+                // How the copy came here is worth more than that it is here.
+                attempts = self.kept_attempts(pin);
+            }
+            if !own || used {
+                progress.say(format!("{} {}: {label}: {detail}", pin.name, pin.version));
                 attempts.push(Attempt {
                     origin: label,
                     used,
@@ -210,6 +215,9 @@ impl<'a> Sources<'a> {
                 });
             }
             if let Some(found) = found {
+                if !own {
+                    self.keep_attempts(pin, &attempts);
+                }
                 let provenance = Provenance {
                     name: pin.name.to_owned(),
                     version: pin.version.to_owned(),
@@ -220,6 +228,19 @@ impl<'a> Sources<'a> {
             }
         }
         Err(self.blocked(pin, &attempts).into())
+    }
+
+    /// The tries that brought the repository's own copy, if they are known.
+    fn kept_attempts(&self, pin: &Pin<'_>) -> Vec<Attempt> {
+        let bytes = fs::read(self.own_copy(pin).with_extension("origin.json")).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// Notes the tries beside the copy; without the note a later record says less.
+    fn keep_attempts(&self, pin: &Pin<'_>, attempts: &[Attempt]) {
+        if let Ok(bytes) = serde_json::to_vec(attempts) {
+            let _ = fs::write(self.own_copy(pin).with_extension("origin.json"), bytes);
+        }
     }
 
     fn blocked(&self, pin: &Pin<'_>, attempts: &[Attempt]) -> Blocked {
@@ -448,7 +469,7 @@ fn candidates<'a>(pin: &Pin<'a>) -> Vec<Candidate<'a>> {
 
 /// Checks size and digest of a regular file.
 fn verify_file(path: &Path, pin: &Pin<'_>) -> Result<()> {
-    let metadata = fs::metadata(path).with_context(|| format!("{} is not there", pin.sha256))?;
+    let metadata = look_at(path)?;
     if !metadata.is_file() || metadata.len() > pin.bytes_max {
         bail!("not a regular file of at most {} bytes", pin.bytes_max);
     }
@@ -481,7 +502,7 @@ pub fn digest_of_file(path: &Path) -> Result<Sha256Digest> {
 /// Copies under another name, verifies the copy, then gives it its name: a file under its digest
 /// is always whole.
 fn copy_verified(from: &Path, to: &Path, pin: &Pin<'_>) -> Result<()> {
-    let metadata = fs::metadata(from).with_context(|| format!("{} is not there", pin.sha256))?;
+    let metadata = look_at(from)?;
     if !metadata.is_file() || metadata.len() > pin.bytes_max {
         bail!("not a regular file of at most {} bytes", pin.bytes_max);
     }
@@ -494,6 +515,14 @@ fn copy_verified(from: &Path, to: &Path, pin: &Pin<'_>) -> Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     copied
+}
+
+fn look_at(path: &Path) -> Result<fs::Metadata> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(metadata),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("not there"),
+        Err(error) => Err(error).with_context(|| format!("looking at {}", path.display())),
+    }
 }
 
 /// A cause of failure as one line of bounded length.
@@ -608,9 +637,15 @@ mod tests {
             "worked in the cache: {path:?}"
         );
         assert_eq!(provenance.attempts.last().unwrap().origin, "cache");
-        // From now on the repository has its own verified copy.
+        // From now on the repository has its own verified copy, and knows where it came from.
         fs::remove_file(&cached).unwrap();
-        assert_eq!(scene.find(&pin).unwrap().1.attempts[0].origin, "repository");
+        let (_, provenance) = scene.find(&pin).unwrap();
+        let labels: Vec<&str> = provenance
+            .attempts
+            .iter()
+            .map(|attempt| attempt.origin.as_str())
+            .collect();
+        assert_eq!(labels, ["cache", "repository"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use lazaret_contract::digest::Sha256Digest;
@@ -19,6 +19,9 @@ use super::origins::{Provenance, digest_of_file};
 use super::progress::Progress;
 
 const STAMP_FILE: &str = "stamp.json";
+
+/// How many finished stages of one name are kept.
+const KEPT_PER_STAGE: usize = 4;
 
 const STAMP_SCHEMA: &str = "lazaret-stage/1";
 
@@ -172,6 +175,7 @@ impl<'a> Stages<'a> {
         if !self.fresh
             && let Some(stamp) = usable(&directory, name, digest, progress)
         {
+            mark_used(&directory);
             progress.finish(
                 name,
                 digest.to_string(),
@@ -199,6 +203,39 @@ impl<'a> Stages<'a> {
             key: digest,
             origins,
         })
+    }
+
+    /// Removes finished stages that have not been used for long: of each stage only the newest
+    /// few stay, enough for both profiles and a change or two.
+    ///
+    /// # Errors
+    /// When the stages cannot be listed or one cannot be removed.
+    pub fn prune(&self) -> Result<()> {
+        let mut by_name: BTreeMap<String, Vec<(SystemTime, PathBuf)>> = BTreeMap::new();
+        for entry in fs::read_dir(self.layout.stages()).context("listing the stages")? {
+            let path = entry.context("listing the stages")?.path();
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            let stage = name
+                .rsplit_once('-')
+                .map_or(name, |(stage, _)| stage)
+                .to_owned();
+            let used = fs::metadata(&path).and_then(|data| data.modified());
+            by_name
+                .entry(stage)
+                .or_default()
+                .push((used.unwrap_or(SystemTime::UNIX_EPOCH), path));
+        }
+        for mut stages in by_name.into_values() {
+            stages.sort();
+            let surplus = stages.len().saturating_sub(KEPT_PER_STAGE);
+            for (_, path) in stages.drain(..surplus) {
+                remove_tree(&path)?;
+            }
+        }
+        Ok(())
     }
 
     fn workspace(&self, name: &str, log: PathBuf) -> Result<Workspace> {
@@ -244,6 +281,13 @@ impl<'a> Stages<'a> {
         fs::rename(&workspace.out, directory)
             .with_context(|| format!("moving stage {name} into place"))?;
         remove_tree(&self.run.join(name))
+    }
+}
+
+/// Sets the time by which [`Stages::prune`] judges; failing to costs a build later, nothing else.
+fn mark_used(directory: &Path) {
+    if let Ok(handle) = fs::File::open(directory) {
+        let _ = handle.set_modified(SystemTime::now());
     }
 }
 
@@ -389,6 +433,29 @@ mod tests {
             .build(&Stages::take(&scene.layout, true).unwrap(), &key("a"))
             .unwrap();
         assert_eq!(scene.built.get(), 2);
+    }
+
+    #[test]
+    fn only_the_stages_used_last_are_kept() {
+        let scene = Scene::new();
+        let stages = Stages::take(&scene.layout, false).unwrap();
+        let finished: Vec<Finished> = (0..6)
+            .map(|i| {
+                let finished = scene.build(&stages, &key(&i.to_string())).unwrap();
+                let handle = fs::File::open(&finished.directory).unwrap();
+                let age = std::time::Duration::from_secs(1_000 - i);
+                handle.set_modified(SystemTime::now() - age).unwrap();
+                finished
+            })
+            .collect();
+        // The oldest one is taken again, so it is the newest now.
+        scene.build(&stages, &key("0")).unwrap();
+        stages.prune().unwrap();
+        let there: Vec<bool> = finished
+            .iter()
+            .map(|stage| stage.directory.exists())
+            .collect();
+        assert_eq!(there, [true, false, false, true, true, true]);
     }
 
     #[test]
