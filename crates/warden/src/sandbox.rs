@@ -316,6 +316,12 @@ impl Sandbox {
                 let process = Process::new(pid, tracee)
                     .map_err(|error| Ending::warden("open the launcher's descriptor", error))?;
                 self.launcher = Some(process);
+                // It may show only after bwrap's end, if bwrap was killed while it
+                // made it; then it waits for a word that never comes.
+                let exit = self.bwrap.exit.map(|exit| exit.end);
+                if let Some(end) = self.bwrap.end.or(exit) {
+                    self.bwrap_lost = Some(end);
+                }
                 Ok(())
             }
         }

@@ -109,7 +109,7 @@ fn a_signal_that_the_package_raises_itself_is_ignored_for_the_first_process() {
 #[test]
 fn cpu_time_ends_at_two_seconds() {
     let bench = bench!();
-    let outcome = bench.run("spin");
+    let outcome = run(&bench.spec_within("spin", 120_000));
     assert_eq!(outcome.ending, Ending::CpuLimit);
     // The limit counts whole ticks; where the host takes time away it comes early.
     let cpu_ns = outcome.usage.cpu_user_ns + outcome.usage.cpu_system_ns;
@@ -296,7 +296,8 @@ fn records_lie_in_the_run_directory_and_are_believed_by_their_token_alone() {
 #[test]
 fn one_run_leaves_nothing_to_the_next() {
     let bench = bench!();
-    assert_eq!(bench.run("spin").ending, Ending::CpuLimit);
+    let spins = bench.spec_within("spin", 120_000);
+    assert_eq!(run(&spins).ending, Ending::CpuLimit);
     let outcome = bench.run("sleep 100\nexit 0");
     assert!(outcome.is_success());
     assert!(outcome.usage.cpu_user_ns < 1_000_000_000);

@@ -2,7 +2,7 @@
 //!
 //! A closure of the tests has the real bwrap and either the real launcher or
 //! `launchers/scripted.c`. The bwrap comes from a closure that was built: from the
-//! directory named by `LAZARET_CLOSURE_DIR`, or the newest under `.lazaret/closures`.
+//! directory named by `LAZARET_CLOSURE_DIR`, or the current one of `.lazaret/closures`.
 //! Without one these tests say that they are skipped, and why; with
 //! `LAZARET_REQUIRE_CLOSURE=1` they fail.
 
@@ -65,19 +65,13 @@ fn built_closure() -> Result<PathBuf, String> {
         return Ok(PathBuf::from(dir));
     }
     let closures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lazaret/closures");
-    let entries = |dir: &Path| {
-        fs::read_dir(dir)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .collect::<Vec<_>>()
-    };
-    entries(&closures)
+    ["json-python-bwrap-v1", "json-python-bwrap-v2-candidate"]
         .iter()
-        .flat_map(|profile| entries(profile))
-        .filter(|dir| dir.join("manifest.json").is_file())
-        .max_by_key(|dir| fs::metadata(dir).and_then(|facts| facts.modified()).ok())
+        .find_map(|profile| {
+            let current = fs::read(closures.join(profile).join("current.json")).ok()?;
+            let current: serde_json::Value = serde_json::from_slice(&current).ok()?;
+            Some(closures.join(profile).join(current["closure"].as_str()?))
+        })
         .ok_or_else(|| "no closure was built (cargo xtask build-closure)".to_owned())
 }
 
