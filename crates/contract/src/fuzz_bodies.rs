@@ -101,7 +101,10 @@ pub fn schema_load(bytes: &[u8]) {
         return;
     };
     match Schema::load(&document) {
-        Err(problems) => assert_printable(&problems.to_string()),
+        Err(problems) => {
+            assert!(!problems.is_empty());
+            assert_printable(&problems.to_string());
+        }
         Ok(schema) => {
             let again = json::parse(schema.canonical())
                 .ok()

@@ -9,6 +9,7 @@ HEX" with the bytes written, or "reject REASON".
 # Before 3.12 the C scanner fails without it; the closure's versions import it
 # themselves when they need it.
 import json.decoder  # noqa: F401
+import os
 import sys
 import types
 
@@ -24,8 +25,16 @@ lazaret._INPUT_PATH = input_path
 lazaret._OUTPUT_PATH = output_path
 
 
+def forget(path):
+    """Some file systems sync a file that is truncated and written again."""
+    if os.path.exists(path):
+        os.unlink(path)
+
+
 def answer(line):
     verb, _, rest = line.rstrip("\n").partition(" ")
+    forget(input_path)
+    forget(output_path)
     try:
         if verb == "format":
             with open(input_path, "wb") as file:
