@@ -323,6 +323,24 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_never_shows_with_another_mode_than_its_own() {
+        let root = scratch();
+        for round in 0..20 {
+            let place = root.path().join(format!("d{round}"));
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        let held = HeldDir::create_trusted(&place, Trust::acting(), 0o711).unwrap();
+                        assert_eq!(held.facts().unwrap().mode, 0o711);
+                    });
+                }
+            });
+        }
+        // What lost the race has left nothing.
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 20);
+    }
+
+    #[test]
     fn a_dangling_link_is_not_written_through() {
         let root = scratch();
         symlink(root.path().join("elsewhere"), root.path().join("link")).unwrap();

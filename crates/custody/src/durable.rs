@@ -11,7 +11,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::renameat;
@@ -100,9 +100,13 @@ impl HeldDir {
                     name.as_str(),
                 )
             }),
-            IfTaken::Refuse => {
-                retry_on_signal(|| rename_no_replace(self, temporary.as_str(), name.as_str()))
-            }
+            IfTaken::Refuse => retry_on_signal(|| {
+                rename_no_replace(
+                    self.as_fd(),
+                    OsStr::new(temporary.as_str()),
+                    OsStr::new(name.as_str()),
+                )
+            }),
         };
         moved.map_err(|errno| match errno {
             Errno::EEXIST => Refusal::Exists,
@@ -111,26 +115,30 @@ impl HeldDir {
     }
 }
 
+/// rename(2) within one directory that refuses a taken name with EEXIST.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn rename_no_replace(dir: &HeldDir, from: &str, to: &str) -> nix::Result<()> {
+pub(crate) fn rename_no_replace(dir: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> nix::Result<()> {
     use nix::fcntl::{RenameFlags, renameat2};
-    renameat2(
-        dir.as_fd(),
-        from,
-        dir.as_fd(),
-        to,
-        RenameFlags::RENAME_NOREPLACE,
-    )
+    renameat2(dir, from, dir, to, RenameFlags::RENAME_NOREPLACE)
 }
 
-/// link(2) refuses a taken name as well. Between the two calls the inode has two
-/// names: a reader refuses it, and a second attempt finds the name taken.
+/// For a file link(2) refuses a taken name as well. Between the two calls the inode
+/// has two names: a reader refuses it, and a second attempt finds the name taken. A
+/// directory has no second name; an empty one in its place would be replaced, and one
+/// with entries is refused.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn rename_no_replace(dir: &HeldDir, from: &str, to: &str) -> nix::Result<()> {
+pub(crate) fn rename_no_replace(dir: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> nix::Result<()> {
+    use nix::errno::Errno;
     use nix::fcntl::AtFlags;
     use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
-    linkat(dir.as_fd(), from, dir.as_fd(), to, AtFlags::empty())?;
-    unlinkat(dir.as_fd(), from, UnlinkatFlags::NoRemoveDir)
+    match linkat(dir, from, dir, to, AtFlags::empty()) {
+        Ok(()) => unlinkat(dir, from, UnlinkatFlags::NoRemoveDir),
+        Err(Errno::EPERM) => match renameat(dir, from, dir, to) {
+            Err(Errno::ENOTEMPTY | Errno::ENOTDIR) => Err(Errno::EEXIST),
+            moved => moved,
+        },
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Writes a file in a place that the operator named: whole or not at all, with

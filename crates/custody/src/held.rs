@@ -21,6 +21,7 @@ use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
+use crate::durable::{random_name, rename_no_replace};
 use crate::error::{CustodyError, Refusal};
 use crate::facts::{FileFacts, FileKind};
 use crate::name::RelativeName;
@@ -462,7 +463,29 @@ pub(crate) fn read_unchanged(
 }
 
 /// Makes the directory `name` in `parent` with exactly `mode`, whatever the umask.
+///
+/// Nobody ever finds it under its name with another mode, not even if this process
+/// is killed half-way.
 pub(crate) fn create_dir_in(parent: &File, name: &OsStr, mode: u32) -> Result<(), Refusal> {
+    if mode == 0o700 {
+        return make_dir(parent, name, mode);
+    }
+    let temporary = random_name("new-")?;
+    let temporary = OsStr::new(temporary.as_str());
+    make_dir(parent, temporary, mode)?;
+    let moved = retry_on_signal(|| rename_no_replace(parent.as_fd(), temporary, name));
+    if let Err(errno) = moved {
+        // The first failure is the one to report; the name is ours alone.
+        let _ = unlinkat(parent.as_fd(), temporary, UnlinkatFlags::RemoveDir);
+        return Err(match errno {
+            Errno::EEXIST => Refusal::Exists,
+            other => io_error("rename", other.into()),
+        });
+    }
+    Ok(())
+}
+
+fn make_dir(parent: &File, name: &OsStr, mode: u32) -> Result<(), Refusal> {
     // 0700 at birth: nobody else gets in before the final mode is set.
     mkdirat(parent.as_fd(), name, Mode::S_IRWXU).map_err(|errno| match errno {
         Errno::EEXIST => Refusal::Exists,

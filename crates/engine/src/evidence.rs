@@ -33,11 +33,14 @@ const SWEPT_MAX: usize = 256;
 /// How long a directory is left alone when it cannot be told whether its warden is
 /// there: one whose controller has died needs a moment to kill, reap and record, at
 /// most its deadline and the grace after it.
-const ALONE: Duration = Duration::from_secs(60);
+const ALONE: Duration = Duration::from_secs(15);
 
 /// In a run directory once a warden is about to be started there; holds its process
 /// id and start time once they are known.
 const WARDEN_NAME: &str = "warden.txt";
+
+/// What /proc/PID/comm says of a warden.
+const WARDEN_COMMAND: &str = "lazaret-warden\n";
 
 /// The largest such note, in bytes.
 const NOTE_BYTES_MAX: u64 = 100;
@@ -193,7 +196,13 @@ fn warden_of(dir: &HeldDir) -> Result<Warden, EvidenceError> {
     };
     let mut words = note.split_whitespace();
     let (Some(pid), Some(start)) = (words.next(), words.next()) else {
-        return Ok(Warden::Untold);
+        // Killed while it was starting one. A warden without its controller ends at
+        // once; should there be any, it may be this one.
+        return Ok(if some_warden_runs() {
+            Warden::Untold
+        } else {
+            Warden::Gone
+        });
     };
     match (pid.parse().ok().map(start_time_of), start.parse::<u64>()) {
         (Some(now), Ok(start)) if now == Some(start) => Ok(Warden::Alive),
@@ -202,17 +211,32 @@ fn warden_of(dir: &HeldDir) -> Result<Warden, EvidenceError> {
     }
 }
 
-/// Field 22 of /proc/PID/stat, the ticks at which a process started; none for one
-/// that is not there.
+/// Whether any process is named as a warden is.
+fn some_warden_runs() -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return true;
+    };
+    processes.flatten().any(|process| {
+        let pid = process
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        pid.and_then(start_time_of).is_some()
+            && std::fs::read(process.path().join("comm"))
+                .is_ok_and(|comm| comm == WARDEN_COMMAND.as_bytes())
+    })
+}
+
+/// The ticks at which a process started, as field 22 of /proc/PID/stat has them; none
+/// for one that is not there or is dead and only not reaped yet.
 fn start_time_of(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field holds the program's name, in which anything may stand.
-    stat.rsplit_once(')')?
-        .1
-        .split_whitespace()
-        .nth(19)?
-        .parse()
-        .ok()
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    if matches!(fields.first(), Some(&("Z" | "X"))) {
+        return None;
+    }
+    fields.get(19)?.parse().ok()
 }
 
 /// The note about the warden of a run.
@@ -308,7 +332,7 @@ mod tests {
             make(None),
             make(Some(&format!("{own} {own_start}\n"))),
             make(Some(&format!("{own} {}\n", own_start + 1))),
-            make(Some("")),
+            make(Some("no number")),
         ]
         .map(|run| run.name().to_string());
         let [never_started, with_warden, without_warden, untold] = left;
