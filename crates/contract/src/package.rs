@@ -22,7 +22,7 @@ pub use difference::{Change, Subject, compare};
 pub use digests::{PackageDigests, authority_digest, content_digest, dependency_digest};
 pub use files::{PackageFiles, PathError, check_path};
 pub use inspect::{BindingCheck, DenialKeys, Package, inspect};
-pub use manifest::{FileEntry, Manifest};
+pub use manifest::{FileEntry, Manifest, VERSION_MAX};
 pub use resources::resources;
 pub use seal::{UNBOUND, seal};
 pub use vector::Vector;

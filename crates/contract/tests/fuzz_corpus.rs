@@ -33,11 +33,26 @@ fn every_corpus_passes_its_body() {
     }
 }
 
+/// The targets whose body is in this crate; other crates have theirs.
+fn targets_of_this_crate() -> BTreeSet<String> {
+    let targets = names_in("fuzz_targets", ".rs").into_iter();
+    let is_ours = |name: &String| {
+        let path = Path::new(FUZZ).join(format!("fuzz_targets/{name}.rs"));
+        let body = format!("lazaret_contract::fuzz_bodies::{name}");
+        fs::read_to_string(path).unwrap().contains(&body)
+    };
+    targets.filter(is_ours).collect()
+}
+
 #[test]
 fn every_body_has_a_target_and_a_corpus_and_the_other_way_round() {
     let bodies: BTreeSet<String> = BODIES.iter().map(|(name, _)| (*name).to_owned()).collect();
-    assert_eq!(names_in("fuzz_targets", ".rs"), bodies);
-    assert_eq!(names_in("corpus", ""), bodies);
+    assert_eq!(targets_of_this_crate(), bodies);
+    let targets = names_in("fuzz_targets", ".rs");
+    assert!(
+        names_in("corpus", "").is_subset(&targets),
+        "a corpus has no target"
+    );
     let manifest = fs::read_to_string(Path::new(FUZZ).join("Cargo.toml")).unwrap();
     for name in bodies {
         assert!(
