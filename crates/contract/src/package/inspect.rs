@@ -101,6 +101,16 @@ pub fn inspect(files: &PackageFiles, bindings: BindingCheck<'_>) -> Result<Packa
         }
     }
     let manifest = draft.and_then(|draft| draft.manifest);
+    if look.problems.is_empty() && (manifest.is_none() || descriptor.is_none()) {
+        // No known way leads here; a refusal must still have a reason.
+        let what = "the package could not be read whole".to_owned();
+        look.whole(
+            ProblemCode::Json,
+            "",
+            what,
+            "report this as a fault of Lazaret",
+        );
+    }
     let Look { problems, .. } = look;
     let (Some(manifest), Some(descriptor), true) = (manifest, descriptor, problems.is_empty())
     else {
