@@ -10,10 +10,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub mod judge;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 pub mod observe;
 pub mod parse;
 
-use crate::sys::Resource;
+use crate::limits::Resource;
 
 /// One of the five capability sets (capabilities(7)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

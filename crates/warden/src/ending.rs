@@ -181,6 +181,7 @@ pub enum Ending {
     },
 }
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 impl Ending {
     /// A failed step of the set-up.
     pub(crate) fn setup(step: &str, detail: impl fmt::Display) -> Self {

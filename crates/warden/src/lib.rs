@@ -9,6 +9,9 @@
 //! a Goal or a session, hold a long-lived secret, judge an output, or start anything
 //! but the verified bwrap of a closure.
 //!
+//! On a host without the profile only what describes a run is there: orders, records
+//! and how they are judged. Nothing there starts anything.
+//!
 //! | module | holds |
 //! |---|---|
 //! | [`controller`] | one run from outside |
@@ -19,6 +22,7 @@
 //! | [`inherited`], [`limits`] | the fixed state in which it begins |
 //! | [`stage`], [`identity`] | what is staged, and which process is meant |
 //! | [`bwrap_args`], [`sandbox`], [`streams`], [`tracing`] | bwrap, its child, and what the kernel says of them |
+//! | [`inode`] | which file is meant |
 //! | [`barrier`] | the facts, read from outside and judged |
 //! | [`outcome`] | records on the disk |
 //! | [`sys`] | system calls; the only unsafe code |
@@ -27,18 +31,27 @@
 
 pub mod barrier;
 pub mod bwrap_args;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 pub mod control;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 pub mod controller;
 pub mod ending;
 pub mod frame;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 pub mod identity;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 pub mod inherited;
+pub mod inode;
 pub mod limits;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 pub mod outcome;
 pub mod record;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 pub mod sandbox;
 pub mod spec;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 pub mod stage;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 pub mod streams;
 #[expect(
     unsafe_code,
@@ -46,5 +59,7 @@ pub mod streams;
 )]
 pub mod sys;
 pub mod token;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 pub mod tracing;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 pub mod warden;

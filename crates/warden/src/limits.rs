@@ -8,7 +8,67 @@
 
 use lazaret_launcher::abi;
 
-use crate::sys::Resource;
+use serde::{Deserialize, Serialize};
+
+/// A resource that the kernel limits (getrlimit(2)): all sixteen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// CPU time, in seconds.
+    Cpu,
+    /// Size of a file written, in bytes.
+    FileSize,
+    /// Data segment, in bytes.
+    Data,
+    /// Stack, in bytes.
+    Stack,
+    /// Core file, in bytes.
+    Core,
+    /// Resident set, in bytes (no effect on Linux).
+    ResidentSet,
+    /// Processes of the user.
+    Processes,
+    /// Open descriptors.
+    Descriptors,
+    /// Locked memory, in bytes.
+    LockedMemory,
+    /// Address space, in bytes.
+    AddressSpace,
+    /// File locks (no effect on Linux).
+    Locks,
+    /// Queued signals of the user.
+    PendingSignals,
+    /// POSIX message queues, in bytes.
+    MessageQueues,
+    /// Ceiling of the nice value.
+    Nice,
+    /// Ceiling of the real-time priority.
+    RealTimePriority,
+    /// CPU time without a blocking call under real-time scheduling, in microseconds.
+    RealTimeTime,
+}
+
+impl Resource {
+    /// All of them, in the order of /proc/PID/limits.
+    pub const ALL: [Self; 16] = [
+        Self::Cpu,
+        Self::FileSize,
+        Self::Data,
+        Self::Stack,
+        Self::Core,
+        Self::ResidentSet,
+        Self::Processes,
+        Self::Descriptors,
+        Self::LockedMemory,
+        Self::AddressSpace,
+        Self::Locks,
+        Self::PendingSignals,
+        Self::MessageQueues,
+        Self::Nice,
+        Self::RealTimePriority,
+        Self::RealTimeTime,
+    ];
+}
 
 const MIB: u64 = 1024 * 1024;
 

@@ -312,7 +312,8 @@ pub enum RecordError {
 }
 
 /// A record on disk: its line of JSON, then the authenticator in hexadecimal.
-pub(crate) fn to_disk(token: &RunToken, kind: Kind, payload: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn to_disk(token: &RunToken, kind: Kind, payload: &[u8]) -> Vec<u8> {
     let mut bytes = payload.to_vec();
     bytes.push(b'\n');
     bytes.extend_from_slice(hex::encode(token.authenticate(kind.byte(), payload)).as_bytes());

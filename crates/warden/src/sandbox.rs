@@ -17,8 +17,9 @@ use lazaret_contract::digest::Sha256Digest;
 use crate::barrier::judge::Inode;
 use crate::bwrap_args::BwrapPlan;
 use crate::ending::{Ending, ProcessEnd};
+use crate::inode::InodeFacts;
 use crate::record::{ReapedProcess, Role};
-use crate::stage::{InodeFacts, OUTPUT_NAME, RunDirHeld, Stage, digest_of};
+use crate::stage::{OUTPUT_NAME, RunDirHeld, Stage, digest_of};
 use crate::streams::StreamBuffer;
 use crate::sys::{self, ExecPlan, PidFd, TraceOptions, Tracee, Usage};
 

@@ -18,6 +18,7 @@ use lazaret_contract::limits;
 use lazaret_custody::{HeldDir, Trust};
 use sha2::{Digest as _, Sha256};
 
+use crate::inode::InodeFacts;
 use crate::record::StagedDigests;
 use crate::spec::{ClosureFile, SpecRecord};
 use crate::sys;
@@ -73,41 +74,6 @@ pub enum StageError {
         /// What it said.
         source: io::Error,
     },
-}
-
-/// What tells an inode from every other one, and an unchanged one from a changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InodeFacts {
-    /// Device and inode number.
-    pub inode: (u64, u64),
-    /// Size, in bytes.
-    pub size_bytes: u64,
-    /// Mode, owner and group.
-    pub access: (u32, u32, u32),
-    /// Links.
-    pub links: u64,
-    /// Time of the last change of content and of the inode, in seconds and
-    /// nanoseconds.
-    pub changed: (i64, i64, i64, i64),
-}
-
-impl InodeFacts {
-    /// Takes them from what fstat said.
-    #[must_use]
-    pub fn of(facts: &Metadata) -> Self {
-        Self {
-            inode: (facts.dev(), facts.ino()),
-            size_bytes: facts.size(),
-            access: (facts.mode(), facts.uid(), facts.gid()),
-            links: facts.nlink(),
-            changed: (
-                facts.mtime(),
-                facts.mtime_nsec(),
-                facts.ctime(),
-                facts.ctime_nsec(),
-            ),
-        }
-    }
 }
 
 /// A file of the closure, open and checked.
@@ -370,7 +336,7 @@ fn open_output(dir: &HeldDir, uid: u32) -> Result<File, StageError> {
 /// What pread(2) says, or that it is longer than `limit_bytes`.
 pub fn digest_of(file: &File, limit_bytes: u64) -> io::Result<Sha256Digest> {
     let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 256 * 1024];
+    let mut buffer = vec![0; 64 * 1024];
     let mut at: u64 = 0;
     loop {
         let count = match file.read_at(&mut buffer, at) {

@@ -29,7 +29,7 @@ pub use process::{
 pub use ptrace::{Entry, ExitRegisters, SignalInfo, TraceOptions, Tracee};
 pub use spawn::{ExecPlan, Forked, close_on_exec_before_exec, fork_exec};
 pub use state::{
-    Capabilities, Limit, Resource, become_subreaper, capabilities, clear_ambient_capabilities,
+    Capabilities, Limit, become_subreaper, capabilities, clear_ambient_capabilities,
     clear_capabilities, disable_huge_pages, disable_page_merging, drop_to, get_limit, io_priority,
     join_new_session_keyring, nice, personality, reset_io_priority, reset_nice, reset_personality,
     reset_scheduling, reset_signals, scheduling_policy, set_limit, set_limit_of, set_not_dumpable,

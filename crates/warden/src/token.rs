@@ -30,6 +30,7 @@ impl RunToken {
     ///
     /// # Errors
     /// What getrandom(2) says.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
     pub fn generate() -> std::io::Result<Self> {
         crate::sys::random_bytes().map(Self)
     }

@@ -1,6 +1,7 @@
 //! The barrier against launchers that break one rule each. All of them are refused
 //! before the release, with the rule's name.
 
+#![cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,6 +1,7 @@
 //! Every way in which a released run ends, with a launcher that does as it is told;
 //! every limit at its value and one beyond.
 
+#![cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,6 +1,7 @@
 //! Whatever a run is started from, it begins in the same state, or is refused with
 //! the part that could not be set.
 
+#![cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,6 @@
 //! Killed, stopped, cancelled, abandoned: in every step, and at any moment.
 
+#![cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

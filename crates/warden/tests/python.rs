@@ -1,5 +1,6 @@
 //! The closure that was built: Python packages under the production launcher.
 
+#![cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,6 +1,7 @@
 //! What is refused before anything is started, and what is noticed when it is
 //! exchanged afterwards.
 
+#![cfg(all(target_os = "linux", target_arch = "x86_64", not(lazaret_no_profile)))]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -11,10 +11,10 @@ use lazaret_contract::digest::Sha256Digest;
 use super::parse::{LimitRow, Mount};
 use super::{CapabilitySet, Fact, JudgedFact, NamespaceKind};
 use crate::bwrap_args::INSIDE_ID;
+use crate::inode::InodeFacts;
 use crate::limits;
+use crate::limits::Resource;
 use crate::record::Namespaces;
-use crate::stage::InodeFacts;
-use crate::sys::Resource;
 
 /// A device and an inode number.
 pub type Inode = (u64, u64);

@@ -17,8 +17,9 @@ use super::CapabilitySet;
 use super::judge::{Inode, Observed};
 use super::parse::{self, ParseError};
 use crate::identity::{self, read_text_at};
+use crate::inode::InodeFacts;
 use crate::record::ProcessIdentity;
-use crate::stage::{InodeFacts, digest_of};
+use crate::stage::digest_of;
 use crate::sys::{self, PidFd};
 
 /// Most entries of a directory that are read; the expected numbers are far smaller.

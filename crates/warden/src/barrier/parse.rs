@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::sys::Resource;
+use crate::limits::Resource;
 
 /// Why a text cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,85 +3,27 @@
 use std::io;
 
 use super::{check, check_long};
+use crate::limits::Resource;
 
-/// A resource that the kernel limits (getrlimit(2)): all sixteen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Resource {
-    /// CPU time, in seconds.
-    Cpu,
-    /// Size of a file written, in bytes.
-    FileSize,
-    /// Data segment, in bytes.
-    Data,
-    /// Stack, in bytes.
-    Stack,
-    /// Core file, in bytes.
-    Core,
-    /// Resident set, in bytes (no effect on Linux).
-    ResidentSet,
-    /// Processes of the user.
-    Processes,
-    /// Open descriptors.
-    Descriptors,
-    /// Locked memory, in bytes.
-    LockedMemory,
-    /// Address space, in bytes.
-    AddressSpace,
-    /// File locks (no effect on Linux).
-    Locks,
-    /// Queued signals of the user.
-    PendingSignals,
-    /// POSIX message queues, in bytes.
-    MessageQueues,
-    /// Ceiling of the nice value.
-    Nice,
-    /// Ceiling of the real-time priority.
-    RealTimePriority,
-    /// CPU time without a blocking call under real-time scheduling, in microseconds.
-    RealTimeTime,
-}
-
-impl Resource {
-    /// All of them, in the order of /proc/PID/limits.
-    pub const ALL: [Self; 16] = [
-        Self::Cpu,
-        Self::FileSize,
-        Self::Data,
-        Self::Stack,
-        Self::Core,
-        Self::ResidentSet,
-        Self::Processes,
-        Self::Descriptors,
-        Self::LockedMemory,
-        Self::AddressSpace,
-        Self::Locks,
-        Self::PendingSignals,
-        Self::MessageQueues,
-        Self::Nice,
-        Self::RealTimePriority,
-        Self::RealTimeTime,
-    ];
-
-    fn number(self) -> libc::__rlimit_resource_t {
-        match self {
-            Self::Cpu => libc::RLIMIT_CPU,
-            Self::FileSize => libc::RLIMIT_FSIZE,
-            Self::Data => libc::RLIMIT_DATA,
-            Self::Stack => libc::RLIMIT_STACK,
-            Self::Core => libc::RLIMIT_CORE,
-            Self::ResidentSet => libc::RLIMIT_RSS,
-            Self::Processes => libc::RLIMIT_NPROC,
-            Self::Descriptors => libc::RLIMIT_NOFILE,
-            Self::LockedMemory => libc::RLIMIT_MEMLOCK,
-            Self::AddressSpace => libc::RLIMIT_AS,
-            Self::Locks => libc::RLIMIT_LOCKS,
-            Self::PendingSignals => libc::RLIMIT_SIGPENDING,
-            Self::MessageQueues => libc::RLIMIT_MSGQUEUE,
-            Self::Nice => libc::RLIMIT_NICE,
-            Self::RealTimePriority => libc::RLIMIT_RTPRIO,
-            Self::RealTimeTime => libc::RLIMIT_RTTIME,
-        }
+/// The kernel's number of a resource.
+fn number(resource: Resource) -> libc::__rlimit_resource_t {
+    match resource {
+        Resource::Cpu => libc::RLIMIT_CPU,
+        Resource::FileSize => libc::RLIMIT_FSIZE,
+        Resource::Data => libc::RLIMIT_DATA,
+        Resource::Stack => libc::RLIMIT_STACK,
+        Resource::Core => libc::RLIMIT_CORE,
+        Resource::ResidentSet => libc::RLIMIT_RSS,
+        Resource::Processes => libc::RLIMIT_NPROC,
+        Resource::Descriptors => libc::RLIMIT_NOFILE,
+        Resource::LockedMemory => libc::RLIMIT_MEMLOCK,
+        Resource::AddressSpace => libc::RLIMIT_AS,
+        Resource::Locks => libc::RLIMIT_LOCKS,
+        Resource::PendingSignals => libc::RLIMIT_SIGPENDING,
+        Resource::MessageQueues => libc::RLIMIT_MSGQUEUE,
+        Resource::Nice => libc::RLIMIT_NICE,
+        Resource::RealTimePriority => libc::RLIMIT_RTPRIO,
+        Resource::RealTimeTime => libc::RLIMIT_RTTIME,
     }
 }
 
@@ -104,7 +46,7 @@ pub fn get_limit(resource: Resource) -> io::Result<Limit> {
         rlim_max: 0,
     };
     // SAFETY: `found` is valid for writing and outlives the call.
-    check(unsafe { libc::getrlimit(resource.number(), &raw mut found) })?;
+    check(unsafe { libc::getrlimit(number(resource), &raw mut found) })?;
     Ok(Limit {
         soft: found.rlim_cur,
         hard: found.rlim_max,
@@ -121,7 +63,7 @@ pub fn set_limit(resource: Resource, value: u64) -> io::Result<()> {
         rlim_max: value,
     };
     // SAFETY: `wanted` outlives the call.
-    check(unsafe { libc::setrlimit(resource.number(), &raw const wanted) })?;
+    check(unsafe { libc::setrlimit(number(resource), &raw const wanted) })?;
     Ok(())
 }
 
@@ -139,7 +81,7 @@ pub fn set_limit_of(pid: i32, resource: Resource, value: u64) -> io::Result<()> 
     check(unsafe {
         libc::prlimit(
             pid,
-            resource.number(),
+            number(resource),
             &raw const wanted,
             std::ptr::null_mut(),
         )

@@ -10,11 +10,11 @@ use super::Warden;
 use crate::barrier::judge::{Expected, judge};
 use crate::barrier::observe::{Subject, observe};
 use crate::ending::Ending;
-use crate::limits::PROCESSES_INSIDE;
+use crate::limits::{PROCESSES_INSIDE, Resource};
 use crate::outcome;
 use crate::record::{LAUNCHED_SCHEMA, Launched};
 use crate::sandbox::Sandbox;
-use crate::sys::{self, Resource};
+use crate::sys;
 
 /// What a step needs that an earlier one left behind. It is always there; if it is
 /// not, that is an error of this program and the end of the run.

@@ -9,12 +9,13 @@ use lazaret_custody::HeldDir;
 use super::Warden;
 use crate::ending::{CallEntry, Ending, ProcessEnd};
 use crate::frame::Kind;
+use crate::inode::InodeFacts;
 use crate::outcome::{self, WriteError};
 use crate::record::{
     Cleanup, Closing, OUTCOME_SCHEMA, Outcome, OutputRecord, RunUsage, StagedDigests, StreamRecord,
 };
 use crate::sandbox::Sandbox;
-use crate::stage::{InodeFacts, Stage, digest_of};
+use crate::stage::{Stage, digest_of};
 use crate::sys;
 use crate::token::RunToken;
 use crate::tracing::{all_ended, kill_and_reap};
