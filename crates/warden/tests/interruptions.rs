@@ -524,3 +524,63 @@ fn nothing_is_left_after_many_runs() {
         count("/proc/self/fd") <= before.0 + 12
     });
 }
+
+#[test]
+fn runs_start_while_other_threads_allocate_without_pause() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let bench = bench!();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut kept = Vec::new();
+                while !done.load(Ordering::Relaxed) {
+                    kept.push(vec![0_u8; 3000]);
+                    if kept.len() > 100 {
+                        kept.clear();
+                    }
+                }
+            });
+        }
+        for _ in 0..150 {
+            let mut controller = start(&bench.spec("exit 0"));
+            assert!(matches!(controller.staged().unwrap(), Step::Reached(_)));
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_warden_that_cannot_be_started_is_a_named_error_and_no_process() {
+    let bench = bench!();
+    let spec = bench.spec("exit 0");
+    let dir = tempfile::tempdir().unwrap();
+    let plain = dir.path().join("plain");
+    std::fs::write(&plain, "no program").unwrap();
+    for program in [dir.path().join("missing"), plain, dir.path().to_path_buf()] {
+        let error = Controller::start(&program, &spec).unwrap_err();
+        assert!(matches!(error, ControllerError::Spawn { .. }), "{error}");
+        assert!(
+            error.to_string().contains(program.to_str().unwrap()),
+            "{error}"
+        );
+    }
+    let mut missing = bench.spec("exit 0");
+    missing.run_dir = dir.path().join("nowhere");
+    let error = Controller::start(warden(), &missing).unwrap_err();
+    assert!(matches!(error, ControllerError::Path { .. }), "{error}");
+}
+
+#[test]
+fn a_program_that_is_no_warden_is_not_believed() {
+    let bench = bench!();
+    for (program, expected) in [
+        ("/bin/true", "without an outcome"),
+        ("/bin/cat", "report pipe"),
+    ] {
+        let mut controller = Controller::start(Path::new(program), &bench.spec("exit 0")).unwrap();
+        let error = controller.staged().unwrap_err();
+        assert!(error.to_string().contains(expected), "{program}: {error}");
+    }
+}
