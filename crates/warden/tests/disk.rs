@@ -74,7 +74,7 @@ fn names(dir: &Path) -> Vec<String> {
 #[test]
 fn without_room_for_the_launch_record_nothing_is_released() {
     if !is_root() {
-        return skip(
+        return skip_for_user(
             "a full disk before the launch",
             "only root can mount a small disk",
         );
@@ -104,7 +104,7 @@ fn without_room_for_the_launch_record_nothing_is_released() {
 #[test]
 fn without_room_for_the_outcome_the_report_says_so_and_it_is_no_success() {
     if !is_root() {
-        return skip(
+        return skip_for_user(
             "a full disk after the launch",
             "only root can mount a small disk",
         );
@@ -131,7 +131,7 @@ fn without_room_for_the_outcome_the_report_says_so_and_it_is_no_success() {
 #[test]
 fn a_package_that_finds_the_disk_full_only_fails_itself() {
     if !is_root() {
-        return skip(
+        return skip_for_user(
             "a full disk under the output",
             "only root can mount a small disk",
         );

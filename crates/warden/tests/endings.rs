@@ -110,7 +110,7 @@ fn a_signal_that_the_package_raises_itself_is_ignored_for_the_first_process() {
 #[test]
 fn cpu_time_ends_at_two_seconds() {
     let bench = bench!();
-    let outcome = run(&bench.spec_within("spin", 120_000));
+    let outcome = bench.run("spin");
     assert_eq!(outcome.ending, Ending::CpuLimit);
     // The limit counts whole ticks; where the host takes time away it comes early.
     let cpu_ns = outcome.usage.cpu_user_ns + outcome.usage.cpu_system_ns;
@@ -140,9 +140,9 @@ fn a_killed_package_that_has_not_used_its_time_did_not_use_its_time() {
 #[test]
 fn the_deadline_ends_a_run_that_waits() {
     let bench = bench!();
-    let outcome = run(&bench.spec_within("sleep 60000", 1500));
+    let outcome = run(&bench.spec_within("sleep 60000", 5000));
     assert_eq!(outcome.ending, Ending::WallDeadline);
-    assert!(outcome.usage.wall_ns < 2_500_000_000);
+    assert!(outcome.usage.wall_ns < 6_500_000_000);
     // The same package with time enough ends by itself.
     let outcome = bench.run("sleep 200");
     assert_eq!(outcome.ending, Ending::Exited { code: 0 });
@@ -297,8 +297,7 @@ fn records_lie_in_the_run_directory_and_are_believed_by_their_token_alone() {
 #[test]
 fn one_run_leaves_nothing_to_the_next() {
     let bench = bench!();
-    let spins = bench.spec_within("spin", 120_000);
-    assert_eq!(run(&spins).ending, Ending::CpuLimit);
+    assert_eq!(bench.run("spin").ending, Ending::CpuLimit);
     let outcome = bench.run("sleep 100\nexit 0");
     assert!(outcome.is_success());
     assert!(outcome.usage.cpu_user_ns < 1_000_000_000);

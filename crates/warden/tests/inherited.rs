@@ -21,17 +21,22 @@ use support::*;
 
 const INSIDE: &str = "LAZARET_TEST_INHERITED";
 
+/// With the lowest priority on a busy host a run takes as long as it takes.
+fn patient(package: &str, bench: &Bench) -> lazaret_warden::spec::RunSpec {
+    bench.spec_within(package, 300_000)
+}
+
 /// Under the hostile parent: one run, whose barrier judges the state exactly.
 fn run_inside(what: &str) {
     let bench = Bench::scripted(&[]).unwrap();
-    let spec = bench.spec("sleep 20\nstdout 3\nexit 42");
+    let spec = patient("sleep 20\nstdout 3\nexit 42", &bench);
     let (controller, staged) = staged(&spec);
     drop(controller);
     println!(
         "PRIORITY {} {}",
         staged.inherited_priority.nice, staged.inherited_priority.policy
     );
-    let spec = bench.spec("sleep 20\nstdout 3\nexit 42");
+    let spec = patient("sleep 20\nstdout 3\nexit 42", &bench);
     let (controller, launched) = launched(&spec);
     let pid = launched.launcher.pid;
     assert!(launched.facts.iter().all(|fact| fact.holds));

@@ -54,7 +54,7 @@ fn bring_to(state: State, spec: &RunSpec) -> (Controller, Option<Launched>) {
 }
 
 /// A package that shows that it runs, and then waits.
-const WAITS: &str = "output 1\nsleep 60000";
+const WAITS: &str = "output 1\nsleep 600000";
 
 const STATES: [State; 4] = [
     State::Started,
@@ -413,7 +413,7 @@ fn whoever_is_stopped_and_continued_goes_on() {
 #[test]
 fn a_stopped_package_is_ended_by_the_deadline_and_a_stopped_warden_by_the_watchdog() {
     let bench = bench!();
-    let spec = bench.spec_within(WAITS, 1500);
+    let spec = bench.spec_within(WAITS, 5000);
     let (controller, launched) = bring_to(State::Released, &spec);
     let launched = launched.unwrap();
     send_signal(launched.launcher.pid, libc::SIGSTOP);
@@ -421,7 +421,7 @@ fn a_stopped_package_is_ended_by_the_deadline_and_a_stopped_warden_by_the_watchd
     assert_eq!(outcome.ending, Ending::WallDeadline);
     assert_clean(&outcome);
 
-    let spec = bench.spec_within(WAITS, 500);
+    let spec = bench.spec_within(WAITS, 5000);
     let (controller, launched) = bring_to(State::Released, &spec);
     let warden = warden_pid(&controller);
     send_signal(warden, libc::SIGSTOP);

@@ -117,12 +117,11 @@ fn denied_calls_are_named_by_their_number() {
 #[test]
 fn every_limit_ends_a_package_by_its_name() {
     let bench = real!();
-    // On a busy host two seconds of CPU time take longer than a run may last.
-    let outcome = run(&bench.spec_within("while True: pass", 120_000));
+    let outcome = bench.run("while True: pass");
     assert_eq!(outcome.ending, Ending::CpuLimit);
-    let outcome = run(&bench.spec_within("pow(3, 10**9)", 120_000));
+    let outcome = bench.run("pow(3, 10**9)");
     assert_eq!(outcome.ending, Ending::CpuLimit, "one long call into C");
-    let outcome = run(&bench.spec_within("import time; time.sleep(60)", 2500));
+    let outcome = run(&bench.spec_within("import time; time.sleep(60)", 6000));
     assert_eq!(outcome.ending, Ending::WallDeadline);
     let outcome = bench.run("print('x' * 8191)");
     assert_eq!(

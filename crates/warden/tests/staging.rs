@@ -131,7 +131,7 @@ fn a_file_of_the_closure_with_other_rights_or_links_is_refused() {
 #[test]
 fn a_file_of_the_closure_that_somebody_else_owns_is_refused() {
     if !is_root() {
-        return skip(
+        return skip_for_user(
             "a file that somebody else owns",
             "only root can give files away",
         );
@@ -144,7 +144,7 @@ fn a_file_of_the_closure_that_somebody_else_owns_is_refused() {
 #[test]
 fn file_capabilities_on_a_file_of_the_closure_are_refused() {
     if !is_root() {
-        return skip("file capabilities", "only root can set them");
+        return skip_for_user("file capabilities", "only root can set them");
     }
     let bench = bench!();
     let path = bench.closure_dir.join("bwrap");
@@ -156,7 +156,7 @@ fn file_capabilities_on_a_file_of_the_closure_are_refused() {
         Ok(status) if status.success() => {
             refused_because(&bench.spec("exit 0"), "file capabilities");
         }
-        other => skip("file capabilities", &format!("setcap: {other:?}")),
+        other => skip_for_user("file capabilities", &format!("setcap: {other:?}")),
     }
 }
 
