@@ -309,6 +309,10 @@ fn usable(directory: &Path, name: &str, key: Sha256Digest, progress: &Progress) 
     Some(stamp)
 }
 
+/// How often, and with which pause, the lock is asked for before another builder is assumed.
+const LOCK_ATTEMPTS: u32 = 20;
+const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+
 /// Locks the file, or says that another builder is there. The lock ends with this process.
 fn take_lock(path: &Path) -> Result<fs::File> {
     let context = || format!("opening the lock {}", path.display());
@@ -318,16 +322,19 @@ fn take_lock(path: &Path) -> Result<fs::File> {
         .write(true)
         .open(path)
         .with_context(context)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => {
-            bail!(
-                "another build is running in this repository; wait for it to end ({})",
-                path.display()
-            )
+    // A child that another thread is starting has a copy of the descriptor, and so of the lock that was
+    // just given back, until it becomes its program: a lock of moments is no builder.
+    for _ in 0..LOCK_ATTEMPTS {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Err(fs::TryLockError::Error(error)) => return Err(error).with_context(context),
         }
-        Err(fs::TryLockError::Error(error)) => Err(error).with_context(context),
     }
+    bail!(
+        "another build is running in this repository; wait for it to end ({})",
+        path.display()
+    )
 }
 
 #[cfg(test)]
