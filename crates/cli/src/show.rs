@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use lazaret_contract::package::Package;
 use lazaret_contract::visible;
 use lazaret_engine::approval::{Limits, Permissions, Subject};
 use lazaret_engine::record::BytesRecord;
@@ -29,6 +30,11 @@ pub fn subject(subject: &Subject) -> String {
             ),
         );
     }
+    row("content", &package.content_sha256.to_string());
+    row("authority", &package.authority_sha256.to_string());
+    row("dependency", &package.dependency_sha256.to_string());
+    row("in schema", &package.input_schema_sha256.to_string());
+    row("out schema", &package.output_schema_sha256.to_string());
     let profile = &subject.profile;
     row(
         "profile",
@@ -42,6 +48,29 @@ pub fn subject(subject: &Subject) -> String {
     row("policy", &profile.policy.to_string());
     row("permissions", &permissions(&subject.permissions));
     row("limits", &limits(&subject.limits));
+    shown
+}
+
+/// What the manifest and the descriptor say, everything in them escaped.
+pub fn manifest(package: &Package) -> String {
+    let (manifest, descriptor) = (&package.manifest, &package.descriptor);
+    let mut shown = String::new();
+    let mut row = |name: &str, value: &str| {
+        let _ = writeln!(shown, "  {name:<12} {}", visible::escape(value));
+    };
+    row("name", &manifest.name);
+    row("summary", &manifest.summary);
+    row(
+        "publisher",
+        &format!("{}, not authenticated", manifest.publisher),
+    );
+    row("license", &manifest.license);
+    row("adapter", descriptor.adapter.as_str());
+    for (name, contract) in [("input", &descriptor.input), ("output", &descriptor.output)] {
+        for line in contract.outline() {
+            row(name, &line);
+        }
+    }
     shown
 }
 

@@ -13,6 +13,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use lazaret_contract::limits;
+use lazaret_contract::package::PackageFiles;
+use lazaret_contract::problem::Problems;
 
 use crate::ancestry::Trust;
 use crate::error::{CustodyError, Refusal};
@@ -43,6 +45,19 @@ impl PackageBytes {
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let name = RelativeName::parse(name.as_bytes()).ok()?;
         self.files.get(&name).map(Vec::as_slice)
+    }
+
+    /// The same bytes as the contract's package files, to be inspected and staged.
+    ///
+    /// # Errors
+    /// What the contract refuses and reading did not: a package has fewer names than
+    /// a directory can have.
+    pub fn into_package_files(self) -> Result<PackageFiles, Problems> {
+        PackageFiles::new(
+            self.files
+                .into_iter()
+                .map(|(name, bytes)| (name.to_string(), bytes)),
+        )
     }
 
     /// The bytes of all files together.

@@ -191,7 +191,8 @@ impl RunDir {
         self.dir.read_file(name, rules)
     }
 
-    /// Removes the directory with everything in it and makes that durable.
+    /// Removes the directory with everything in it. A power loss may bring it back;
+    /// the next sweep takes it then.
     ///
     /// # Errors
     /// What the kernel says, or [`Refusal::NotRegular`] for a directory inside: it
@@ -210,7 +211,7 @@ impl RunDir {
         }
         remove_tree(&parent, &name)?;
         drop(lock);
-        parent.sync()
+        Ok(())
     }
 }
 

@@ -325,3 +325,28 @@ fn a_package_whose_entries_come_and_go_is_read_whole_or_refused() {
         }
     });
 }
+
+#[test]
+fn the_bundled_packages_are_read_as_they_are_in_the_binary() {
+    use lazaret_contract::bundled::BUNDLED;
+    let packages = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages");
+    for bundled in BUNDLED {
+        // A copy: the modes and owners of a checkout are not the package's.
+        let scratch = Scratch::new();
+        for (path, _) in bundled.files {
+            scratch.file(
+                path,
+                &std::fs::read(packages.join(bundled.id).join(path)).unwrap(),
+            );
+        }
+        let read = read(&scratch).unwrap().into_package_files().unwrap();
+        assert_eq!(Some(read), bundled.package_files(), "{}", bundled.id);
+    }
+}
+
+#[test]
+fn what_the_contract_does_not_know_as_a_package_is_refused_by_it() {
+    let scratch = package();
+    scratch.file("evals/notes.txt", b"text");
+    assert!(read(&scratch).unwrap().into_package_files().is_err());
+}

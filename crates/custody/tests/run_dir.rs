@@ -120,6 +120,33 @@ fn an_output_that_is_not_the_inode_that_was_made_is_refused() {
         Refusal::SymbolicLink
     ));
 
+    let mut fifo = run(&runs);
+    std::fs::rename(fifo.output_path(), scratch.at("aside")).unwrap();
+    nix::unistd::mkfifo(fifo.output_path(), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert!(matches!(
+        fifo.read_output(LIMIT).unwrap_err().refusal,
+        Refusal::Replaced
+    ));
+
+    let mut directory = run(&runs);
+    std::fs::rename(directory.output_path(), scratch.at("beside")).unwrap();
+    std::fs::create_dir(directory.output_path()).unwrap();
+    assert!(matches!(
+        directory.read_output(LIMIT).unwrap_err().refusal,
+        Refusal::Replaced
+    ));
+
+    let mut sparse_run = run(&runs);
+    let sparse = std::fs::OpenOptions::new()
+        .write(true)
+        .open(sparse_run.output_path())
+        .unwrap();
+    sparse.set_len(1 << 40).unwrap();
+    assert!(matches!(
+        sparse_run.read_output(LIMIT).unwrap_err().refusal,
+        Refusal::TooLarge { .. }
+    ));
+
     let mut program = run(&runs);
     mode(program.output_path(), 0o700);
     assert!(matches!(

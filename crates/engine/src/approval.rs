@@ -10,6 +10,8 @@
 
 use lazaret_contract::digest::Sha256Digest;
 use lazaret_contract::limits;
+use lazaret_contract::package::{Package, dependency_digest};
+use lazaret_contract::profiles::Binding;
 use lazaret_custody::{CustodyError, FileRules, HeldDir, NameError, Refusal, RelativeName};
 use lazaret_profile::accepted::Accepted;
 use serde::{Deserialize, Serialize};
@@ -45,10 +47,50 @@ pub struct ApprovedPackage {
     pub id: String,
     /// Its version.
     pub version: u32,
+    /// The content digest: every file's path, size and bytes.
+    pub content_sha256: Sha256Digest,
+    /// The authority digest: what the package may do.
+    pub authority_sha256: Sha256Digest,
+    /// The dependency digest: profile, closure and policy.
+    pub dependency_sha256: Sha256Digest,
     /// The digest of `adapter.py`: what runs.
     pub code_sha256: Sha256Digest,
+    /// The digest of the input schema.
+    pub input_schema_sha256: Sha256Digest,
+    /// The digest of the output schema.
+    pub output_schema_sha256: Sha256Digest,
     /// Every file, in the order of the names.
     pub files: Vec<PackageFile>,
+}
+
+impl ApprovedPackage {
+    fn of(package: &Package, policy: Sha256Digest) -> Self {
+        let files = package.files.iter().map(|(path, bytes)| PackageFile {
+            path: path.to_owned(),
+            size_bytes: bytes.len(),
+            sha256: Sha256Digest::of(bytes),
+        });
+        Self {
+            id: package.manifest.id.to_string(),
+            version: package.manifest.version,
+            content_sha256: package.digests.content,
+            authority_sha256: package.digests.authority,
+            dependency_sha256: dependency_digest(&package.descriptor.binding, &policy),
+            code_sha256: package.digests.code,
+            input_schema_sha256: package.digests.input_schema,
+            output_schema_sha256: package.digests.output_schema,
+            files: files.collect(),
+        }
+    }
+}
+
+/// What a package has to be bound to, to run with what was accepted.
+#[must_use]
+pub fn binding(accepted: &Accepted) -> Binding {
+    Binding {
+        profile: accepted.profile.clone(),
+        closure: accepted.closure,
+    }
 }
 
 /// What a run may reach. Every field is fixed (ADR-013); they are written out so
@@ -168,20 +210,22 @@ impl Subject {
     /// Puts a subject together. The policy is the one in this build.
     ///
     /// # Errors
-    /// [`Cause::NotAccepted`] for a profile without a policy in this build.
-    pub fn new(
-        capability: &str,
-        package: ApprovedPackage,
-        accepted: &Accepted,
-    ) -> Result<Self, Blocked> {
+    /// [`Cause::NotAccepted`] for a profile without a policy in this build;
+    /// [`Cause::ApprovalDiffers`] for a package that is bound to another closure.
+    pub fn new(package: &Package, accepted: &Accepted) -> Result<Self, Blocked> {
         let policy = lazaret_profile::policy::built_in(&accepted.profile).ok_or_else(|| {
             let why = format!("this build holds no policy of {}", accepted.profile);
             Blocked::new(Cause::NotAccepted, "the profile", why)
         })?;
+        let policy = Sha256Digest::of(policy.as_bytes());
+        if package.descriptor.binding != binding(accepted) {
+            let why = "the package is bound to another profile or closure than the accepted one";
+            return Err(Blocked::new(Cause::ApprovalDiffers, "the package", why));
+        }
         Ok(Self {
             schema: APPROVAL_SCHEMA.to_owned(),
-            capability: capability.to_owned(),
-            package,
+            capability: package.capability.to_string(),
+            package: ApprovedPackage::of(package, policy),
             permissions: Permissions::fixed(),
             limits: Limits::fixed(),
             profile: ApprovedProfile {
@@ -192,7 +236,7 @@ impl Subject {
                 bwrap: accepted.bwrap,
                 launcher: accepted.launcher,
                 filter: accepted.filter,
-                policy: Sha256Digest::of(policy.as_bytes()),
+                policy,
             },
         })
     }
@@ -319,6 +363,9 @@ fn changes(old: &Subject, new: &Subject) -> Vec<&'static str> {
 mod tests {
     use super::*;
     use crate::acting::Acting;
+    use lazaret_contract::bundled::Bundled;
+    use lazaret_contract::identity::FORMATTER_ID;
+    use lazaret_contract::package::{BindingCheck, inspect};
     use proptest::prelude::*;
 
     fn accepted() -> Accepted {
@@ -335,18 +382,22 @@ mod tests {
         }
     }
 
-    fn subject(code: &[u8]) -> Subject {
-        let package = ApprovedPackage {
-            id: "seraph.tool.json-format".to_owned(),
-            version: 1,
-            code_sha256: Sha256Digest::of(code),
-            files: vec![PackageFile {
-                path: "adapter.py".to_owned(),
-                size_bytes: code.len(),
-                sha256: Sha256Digest::of(code),
-            }],
-        };
-        Subject::new("work.json-format.v1", package, &accepted()).unwrap()
+    /// The bundled formatter, bound to what is accepted here.
+    fn package() -> Package {
+        let bundled = Bundled::find(FORMATTER_ID).unwrap();
+        let files = bundled.bound_to(&binding(&accepted())).unwrap();
+        inspect(&files, BindingCheck::Accepted(&[binding(&accepted())])).unwrap()
+    }
+
+    fn subject() -> Subject {
+        Subject::new(&package(), &accepted()).unwrap()
+    }
+
+    /// The same with another closure.
+    fn other_subject() -> Subject {
+        let mut other = subject();
+        other.profile.closure = Sha256Digest::of(b"another closure");
+        other
     }
 
     fn data() -> (tempfile::TempDir, DataDir) {
@@ -360,7 +411,7 @@ mod tests {
     #[test]
     fn without_an_approval_the_refusal_names_the_command() {
         let (_root, data) = data();
-        let refused = require(&data, &subject(b"pass")).unwrap_err();
+        let refused = require(&data, &subject()).unwrap_err();
         assert_eq!(refused.cause, Cause::NotApproved);
         assert_eq!(refused.advice, ["lazaret init --approve-bundled"]);
     }
@@ -368,18 +419,18 @@ mod tests {
     #[test]
     fn what_was_confirmed_is_approved_and_nothing_else_is() {
         let (_root, data) = data();
-        let one = subject(b"pass");
+        let one = subject();
         record(&data, &one, one.digest().unwrap()).unwrap();
         assert_eq!(require(&data, &one).unwrap(), one.digest().unwrap());
-        let refused = require(&data, &subject(b"pass # other")).unwrap_err();
+        let refused = require(&data, &other_subject()).unwrap_err();
         assert_eq!(refused.cause, Cause::ApprovalDiffers);
-        assert!(refused.why.contains("the package"), "{refused}");
+        assert!(refused.why.contains("the profile's digests"), "{refused}");
     }
 
     #[test]
     fn a_digest_that_was_not_shown_approves_nothing() {
         let (_root, data) = data();
-        let one = subject(b"pass");
+        let one = subject();
         let refused = record(&data, &one, Sha256Digest::of(b"other")).unwrap_err();
         assert_eq!(refused.cause, Cause::ApprovalDiffers);
         assert_eq!(require(&data, &one).unwrap_err().cause, Cause::NotApproved);
@@ -388,7 +439,7 @@ mod tests {
     #[test]
     fn a_changed_byte_of_the_file_is_no_approval() {
         let (root, data) = data();
-        let one = subject(b"pass");
+        let one = subject();
         record(&data, &one, one.digest().unwrap()).unwrap();
         let file = root
             .path()
@@ -402,13 +453,27 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_package_that_is_bound_elsewhere_is_no_subject() {
+        let mut elsewhere = accepted();
+        elsewhere.closure = Sha256Digest::of(b"another closure");
+        let refused = Subject::new(&package(), &elsewhere).unwrap_err();
+        assert_eq!(refused.cause, Cause::ApprovalDiffers);
+    }
+
     proptest! {
         #[test]
-        fn any_change_of_the_package_changes_the_digest(code in prop::collection::vec(any::<u8>(), 1..50), at in any::<usize>(), bit in 0_u8..8) {
-            let mut other = code.clone();
-            let at = at % other.len();
-            other[at] ^= 1_u8 << bit;
-            prop_assert_ne!(subject(&code).digest(), subject(&other).digest());
+        fn any_change_of_a_digest_is_another_subject(bytes in any::<[u8; 32]>(), which in 0_usize..4) {
+            let mut other = subject();
+            let place = match which {
+                0 => &mut other.package.content_sha256,
+                1 => &mut other.package.code_sha256,
+                2 => &mut other.profile.launcher,
+                _ => &mut other.profile.policy,
+            };
+            prop_assume!(*place != Sha256Digest::from_bytes(bytes));
+            *place = Sha256Digest::from_bytes(bytes);
+            prop_assert_ne!(subject().digest(), other.digest());
         }
     }
 }

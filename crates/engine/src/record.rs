@@ -100,6 +100,8 @@ pub struct PackageRecord {
     pub version: u32,
     /// What the task asked for.
     pub capability: String,
+    /// The package's content digest.
+    pub content_sha256: Sha256Digest,
     /// The bytes that ran.
     pub code: BytesRecord,
     /// The approval under which it ran.

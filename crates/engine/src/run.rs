@@ -58,6 +58,8 @@ pub struct RunPackage<'a> {
     pub capability: &'a str,
     /// The bytes of `adapter.py`.
     pub code: &'a [u8],
+    /// The package's content digest.
+    pub content: Sha256Digest,
     /// The approval under which it runs.
     pub approval: Sha256Digest,
 }
@@ -347,6 +349,7 @@ fn begin(config: &EngineConfig, request: &RunRequest<'_>) -> RunRecord {
             id: package.id.to_owned(),
             version: package.version,
             capability: package.capability.to_owned(),
+            content_sha256: package.content,
             code: BytesRecord::of(package.code),
             approval_sha256: package.approval,
         },

@@ -12,6 +12,7 @@ use lazaret_contract::digest::Sha256Digest;
 use lazaret_contract::formatter;
 use lazaret_contract::json::JsonError;
 use lazaret_contract::limits::WALL_DEADLINE_MS_MAX;
+use lazaret_contract::package::Package;
 use lazaret_custody::durable::write_named;
 use lazaret_engine::approval::{self, Subject};
 use lazaret_engine::closure::accepted_in_this_build;
@@ -94,6 +95,7 @@ impl Gate for ApprovalGate<'_> {
 struct Ready {
     config: EngineConfig,
     data: DataDir,
+    package: Package,
     subject: Subject,
     approval: Sha256Digest,
 }
@@ -112,15 +114,17 @@ pub fn run(arguments: &Arguments, format: &Format) -> Result<Exit> {
         Err(blocked) => return say_blocked(format, &blocked, None),
     };
     say_launch(format, &ready.subject, &input);
+    let package = &ready.package;
     let cancel = Arc::new(Cancel::default());
     let guard = signals::Guard::new(&cancel)?;
     let request = RunRequest {
         data: &ready.data,
         package: RunPackage {
-            id: bundled::FORMATTER_ID,
-            version: bundled::FORMATTER_VERSION,
-            capability: bundled::FORMATTER_CAPABILITY,
-            code: bundled::FORMATTER_CODE,
+            id: package.manifest.id.as_str(),
+            version: package.manifest.version,
+            capability: &ready.subject.capability,
+            code: package.code(),
+            content: package.digests.content,
             approval: ready.approval,
         },
         input: &input,
@@ -146,11 +150,8 @@ fn prepare(arguments: &Arguments, format: &Format) -> Result<Ready, Blocked> {
     let accepted = accepted_in_this_build(profile)?;
     let acting = Acting::current(arguments.run_uid)?;
     let data = DataDir::open(&places::data_dir(arguments.data_dir.as_deref())?, acting)?;
-    let subject = Subject::new(
-        bundled::FORMATTER_CAPABILITY,
-        bundled::formatter(),
-        &accepted,
-    )?;
+    let package = bundled::formatter(&accepted)?;
+    let subject = Subject::new(&package, &accepted)?;
     let approval = approval::require(&data, &subject)?;
     let config = EngineConfig {
         accepted,
@@ -161,6 +162,7 @@ fn prepare(arguments: &Arguments, format: &Format) -> Result<Ready, Blocked> {
     Ok(Ready {
         config,
         data,
+        package,
         subject,
         approval,
     })

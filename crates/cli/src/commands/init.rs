@@ -43,17 +43,15 @@ pub fn run(arguments: &Arguments, init: &Init) -> Result<Exit> {
 
 fn approve(arguments: &Arguments, init: &Init) -> Result<Result<Exit>, Blocked> {
     let accepted = accepted_in_this_build(&init.profile.profile)?;
-    let subject = Subject::new(
-        bundled::FORMATTER_CAPABILITY,
-        bundled::formatter(),
-        &accepted,
-    )?;
+    let package = bundled::formatter(&accepted)?;
+    let subject = Subject::new(&package, &accepted)?;
     let digest = subject.digest()?;
     let acting = Acting::current(arguments.run_uid)?;
     let data = DataDir::open(&places::data_dir(arguments.data_dir.as_deref())?, acting)?;
     talk::line("this is to be approved:");
     talk::text(&show::subject(&subject));
-    talk::text(&show::code(bundled::FORMATTER_CODE));
+    talk::text(&show::manifest(&package));
+    talk::text(&show::code(package.code()));
     talk::text(&format!("  {:<12} {digest}\n", "approval"));
     let confirmed = match init.yes {
         Some(given) => given,

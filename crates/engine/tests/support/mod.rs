@@ -182,6 +182,7 @@ impl Bench {
                 version: 1,
                 capability: "test.capability.v1",
                 code,
+                content: Sha256Digest::of(code),
                 approval: Sha256Digest::of(b"the gate of the test decides"),
             },
             input,
