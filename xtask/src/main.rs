@@ -74,9 +74,13 @@ fn main() -> ExitCode {
     match repository().and_then(|root| run(&root, command)) {
         Ok(code) => code,
         Err(error) => {
+            // What was being done when it came up explains nothing that Blocked does not say.
+            if let Some(blocked) = error.downcast_ref::<closure::Blocked>() {
+                eprintln!("{blocked}");
+                return ExitCode::from(EXIT_BLOCKED);
+            }
             eprintln!("error: {error:#}");
-            let blocked = error.chain().any(|cause| cause.is::<closure::Blocked>());
-            ExitCode::from(if blocked { EXIT_BLOCKED } else { 1 })
+            ExitCode::FAILURE
         }
     }
 }

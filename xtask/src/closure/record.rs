@@ -9,7 +9,8 @@ use std::fs;
 use anyhow::{Context, Result};
 use lazaret_contract::digest::Sha256Digest;
 use lazaret_profile::accepted::Accepted;
-use lazaret_profile::manifest::{ClosureManifest, Role};
+use lazaret_profile::manifest::{ClosureManifest, EffectiveOptions, Role, ToolFact};
+use lazaret_profile::pins::Options;
 use serde::{Deserialize, Serialize};
 
 use super::layout::{Layout, write_atomically};
@@ -64,6 +65,12 @@ pub struct BuildRecord<'a> {
     pub how: How,
     /// Each file of the closure with its digest.
     pub files: BTreeMap<String, Sha256Digest>,
+    /// Every option as the pins ask for it.
+    pub options: &'a Options,
+    /// The options as they took effect, `assume_kernel` among them.
+    pub effective_options: &'a EffectiveOptions,
+    /// The toolchain.
+    pub toolchain: &'a [ToolFact],
     /// Where each source came from, every try included.
     pub origins: Vec<Provenance>,
     /// What the host contributed, if anything was built.
