@@ -69,9 +69,13 @@ impl Place {
     /// A copy, so that nothing of the repository is found by walking up from it.
     fn install(&self, name: &str, from: &Path) {
         let to = self.at("bin").join(name);
-        if fs::hard_link(from, &to).is_err() {
-            fs::copy(from, &to).unwrap();
+        if fs::hard_link(from, &to).is_ok() {
+            return;
         }
+        // Not by this process: a child that another test is starting at this moment would inherit the
+        // descriptor that writes, and the copy could not be executed while it has it (ETXTBSY).
+        let copied = Command::new("cp").arg(from).arg(&to).status().unwrap();
+        assert!(copied.success());
     }
 
     pub fn at(&self, name: &str) -> PathBuf {
