@@ -75,7 +75,9 @@ pub enum EnvelopeError {
 record! {
     /// A signature as it stands in the envelope.
     struct SignatureText {
+        /// Id of the key.
         "keyid" => keyid: KeyId,
+        /// The signature.
         "sig" => sig: Text,
     }
 }

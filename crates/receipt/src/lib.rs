@@ -5,8 +5,8 @@
 //! Sigstore bundles, CycloneDX, RFC 6962 trees, C2SP checkpoints and proofs. DESIGN
 //! section 7; `docs/receipts.md` is the reference for readers.
 //!
-//! This crate takes bytes and values and returns them; it opens no file. It must
-//! never sign what it would not verify, never verify what it would not have written,
+//! This crate takes bytes and values and returns them; only [`store`] touches files,
+//! through custody. It must never sign what it would not verify, never verify what it would not have written,
 //! never believe a key that was not handed to it, and never read a clock.
 //!
 //! | module | holds |
@@ -21,6 +21,9 @@
 //! | [`log`](mod@log) | Merkle tree, checkpoints, proofs, audit |
 //! | [`verify`](mod@verify) | verification, with what was and was not checked |
 //! | [`expect`] | what a caller expects of a receipt |
+//! | [`show`] | a receipt for people's eyes |
+//! | [`export`](mod@export) | everything about one task or package, as files |
+//! | [`store`] | key files, and a log outside a board |
 //! | [`text`], [`part`], [`limits`] | the kinds of text, strict reading, sizes |
 
 #![forbid(unsafe_code)]
@@ -28,19 +31,28 @@
 pub mod bundle;
 pub mod envelope;
 pub mod expect;
+pub mod export;
 pub mod keys;
 pub mod limits;
 pub mod log;
 pub mod part;
 pub mod predicate;
+pub mod show;
 pub mod signature;
 pub mod statement;
+pub mod store;
 pub mod text;
 pub mod trust;
 pub mod verify;
 
 #[cfg(feature = "test-support")]
+pub mod fuzz_bodies;
+#[cfg(feature = "test-support")]
+pub mod reference;
+#[cfg(feature = "test-support")]
 pub mod samples;
+#[cfg(feature = "test-support")]
+pub mod sentinel;
 
 mod base64;
 

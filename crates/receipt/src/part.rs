@@ -72,6 +72,9 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", visible::escape_cut(text, 48))
 }
 
+/// A name with its meaning.
+pub type Described = (&'static str, &'static str);
+
 /// What can stand in a statement.
 pub(crate) trait Part: Sized {
     fn to_value(&self) -> Value;
@@ -202,12 +205,20 @@ pub(crate) fn nothing_left(object: &Object, at: &At<'_>) -> Result<(), FormError
 /// A record: its members by their names in JSON.
 macro_rules! record {
     ($(#[$meta:meta])* $visibility:vis struct $name:ident {
-        $($(#[$field_meta:meta])* $key:literal => $field:ident: $kind:ty,)*
+        $($(#[doc = $doc:expr])* $key:literal => $field:ident: $kind:ty,)*
     }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         $visibility struct $name {
-            $($(#[$field_meta])* pub $field: $kind,)*
+            $($(#[doc = $doc])* pub $field: $kind,)*
+        }
+
+        impl $name {
+            /// Every member by its name in JSON, with its meaning: what the reference
+            /// for readers is made of.
+            #[allow(dead_code, reason = "records that no reader sees are not in it")]
+            pub const MEMBERS: &'static [$crate::part::Described] =
+                &[$(($key, concat!($($doc),*)),)*];
         }
 
         impl $crate::part::Part for $name {
@@ -235,17 +246,21 @@ macro_rules! record {
 /// A closed vocabulary: each variant with its one word in JSON.
 macro_rules! words {
     ($(#[$meta:meta])* pub enum $name:ident {
-        $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)*
+        $($(#[doc = $doc:expr])* $variant:ident = $word:literal,)*
     }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name {
-            $($(#[$variant_meta])* $variant,)*
+            $($(#[doc = $doc])* $variant,)*
         }
 
         impl $name {
             /// Every variant.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Every word with its meaning: what the reference for readers is made of.
+            pub const WORDS: &'static [$crate::part::Described] =
+                &[$(($word, concat!($($doc),*)),)*];
 
             /// The word that stands for it in JSON.
             pub const fn word(self) -> &'static str {

@@ -102,7 +102,9 @@ record! {
 record! {
     /// A trust file.
     struct TrustFile {
+        /// The keys.
         "keys" => keys: Vec<TrustedKey>,
+        /// The version of the form.
         "schema" => schema: TrustSchema,
     }
 }

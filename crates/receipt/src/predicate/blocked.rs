@@ -52,7 +52,7 @@ record! {
         "input_sha256" => input_sha256: Sha256Digest,
         /// Always true.
         "no_learning" => no_learning: NoLearning,
-        /// Always `none`.
+        /// Always none.
         "output_claim" => output_claim: OutputClaim,
         /// The package, where it was known.
         "package" => package: Option<PackageFacts>,

@@ -54,7 +54,7 @@ record! {
 record! {
     /// What went in.
     pub struct BuildDefinition {
-        /// [`BUILD_TYPE`].
+        /// The build type, which docs/build-type.md defines.
         "buildType" => build_type: BuildType,
         /// What a person chose.
         "externalParameters" => external_parameters: ExternalParameters,
@@ -68,7 +68,7 @@ record! {
 record! {
     /// Who built.
     pub struct Builder {
-        /// [`BUILDER_ID`].
+        /// The builder: xtask on the signer's machine.
         "id" => id: BuilderId,
     }
 }

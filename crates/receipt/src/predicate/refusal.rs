@@ -33,7 +33,7 @@ record! {
         "establishes" => establishes: Vec<Establishes>,
         /// Always true.
         "no_learning" => no_learning: NoLearning,
-        /// Always `none`.
+        /// Always none.
         "output_claim" => output_claim: OutputClaim,
         /// Where.
         "platform" => platform: Platform,

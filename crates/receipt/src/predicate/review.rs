@@ -56,7 +56,7 @@ record! {
     pub struct PolicyReference {
         /// Digest of the page.
         "digest" => digest: DigestSet,
-        /// [`REVIEW_POLICY`].
+        /// The name of the policy.
         "uri" => uri: ReviewPolicyUri,
     }
 }

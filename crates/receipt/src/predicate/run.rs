@@ -72,15 +72,15 @@ record! {
     pub struct ProcessFacts {
         /// CPU time of the process, in microseconds, its start included.
         "cpu_us" => cpu_us: u64,
-        /// Number of the denied system call, for `denied-call`.
+        /// Number of the denied system call, for denied-call.
         "denied_call" => denied_call: Option<u64>,
         /// How it ended.
         "ending" => ending: RunEnding,
-        /// Exit code from 0 to 127, for `exited`.
+        /// Exit code from 0 to 127, for exited.
         "exit_code" => exit_code: Option<u64>,
         /// Largest resident set, in bytes.
         "peak_memory_bytes" => peak_memory_bytes: u64,
-        /// The signal, for `signalled`.
+        /// The signal, for signalled.
         "signal" => signal: Option<u64>,
         /// Bytes on standard error.
         "stderr_bytes" => stderr_bytes: u64,
