@@ -12,6 +12,7 @@
 
 mod abi;
 mod closure;
+mod packages;
 mod process;
 mod quickstart;
 mod test;
@@ -59,6 +60,10 @@ enum Command {
     /// As root the sandbox's tests run twice, the second time as an ordinary user. What this host
     /// lacks is shown as BLOCKED; with --ci it is a failure, but for a profile without sources.
     Test(test::Arguments),
+    /// Bind the bundled packages to a profile's accepted closure.
+    ///
+    /// packages/ holds the form of v1; that of another profile is written below .lazaret/packages/.
+    Packages(packages::Arguments),
     /// Check the habits of this house that a tool can check.
     Tidy,
     /// Make the Rust side of the launcher's ABI from its C header (needs libclang).
@@ -91,6 +96,7 @@ fn run(root: &Path, command: Command) -> Result<ExitCode> {
         Command::AcceptClosure(arguments) => closure::accept(root, &arguments),
         Command::Quickstart(arguments) => quickstart::main(root, &arguments),
         Command::Test(arguments) => test::main(root, &arguments),
+        Command::Packages(arguments) => packages::main(root, &arguments),
         Command::Tidy => tidy::main(root),
         Command::Abi { check } => abi::main(root, check),
     }

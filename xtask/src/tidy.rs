@@ -15,9 +15,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use lazaret_profile::pins::PROFILE_IDS;
+use lazaret_profile::pins::{PROFILE_IDS, PROFILE_V1};
 
 use crate::closure::accepted_inputs_current;
+use crate::packages;
 
 pub use exceptions::Exceptions;
 pub use tree::Tree;
@@ -79,6 +80,18 @@ pub fn check(root: &Path) -> Result<Vec<Finding>> {
     findings.extend(texts::check(&tree, &mut exceptions)?);
     findings.extend(exceptions.stale());
     findings.extend(acceptance(root));
+    for (path, _) in packages::differing(root, PROFILE_V1)? {
+        let path = path
+            .strip_prefix(root)
+            .unwrap_or(&path)
+            .display()
+            .to_string();
+        findings.push(Finding::new(
+            &path,
+            0,
+            "is not bound to the accepted closure: cargo xtask packages",
+        ));
+    }
     findings.sort();
     Ok(findings)
 }
