@@ -1,5 +1,7 @@
 //! The command line. Its help is the manual.
 
+mod package;
+
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
@@ -7,6 +9,8 @@ use lazaret_contract::digest::Sha256Digest;
 use lazaret_profile::pins::{PROFILE_IDS, PROFILE_V1};
 
 use crate::exit;
+
+pub use package::{Inspect, Package, PackageCommand, Validate};
 
 /// Runs reviewed Python tool packages under isolation that the kernel enforces, and
 /// keeps the evidence.
@@ -57,6 +61,12 @@ pub enum Command {
     /// outside the sandbox makes of the same input. At most 32 KiB, 4096 values, 32
     /// levels; no duplicate keys, no NaN, no lone surrogates.
     Format(Format),
+    /// Makes and looks at packages, without running anything of them.
+    ///
+    /// For authors and reviewers. No server and no data directory is needed, nothing is
+    /// written but what scaffold makes, and no line of a package is ever imported,
+    /// compiled or run, not even in the sandbox.
+    Package(Package),
 }
 
 /// The profile.

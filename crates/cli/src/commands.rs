@@ -4,3 +4,4 @@
 pub mod doctor;
 pub mod format;
 pub mod init;
+pub mod package;

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Doctor(doctor) => commands::doctor::run(&arguments, doctor),
         Command::Init(init) => commands::init::run(&arguments, init),
         Command::Format(format) => commands::format::run(&arguments, format),
+        Command::Package(package) => commands::package::run(package),
     };
     exit.unwrap_or_else(|error| {
         talk::line(&format!("failed: {error:#}"));

@@ -11,6 +11,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 
 use lazaret_profile::pins::PROFILE_IDS;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter,
+};
 use support::{DOCUMENT, Place, Said, accepted, finish, is_root, ready, skip_visibly};
 
 fn format(place: &Place, profile: &str, more: &[&str]) -> Said {
@@ -237,33 +241,116 @@ fn a_run_user_that_somebody_has_is_refused() {
     }
 }
 
-/// Runs the binary under a filter that refuses openat2, as a service manager does.
-#[test]
-fn where_a_filter_refuses_openat2_format_and_doctor_are_blocked() {
-    use seccompiler::{SeccompAction, SeccompFilter, TargetArch, apply_filter};
-    const OPENAT2: i64 = 437;
-    const EPERM: u32 = 1;
-    let Some((place, accepted)) = ready() else {
-        return;
-    };
+/// Calls from a thread under a filter that refuses some system calls, as service
+/// managers and containers have them.
+fn under_filter(
+    calls: &[(i64, Vec<SeccompRule>)],
+    errno: u32,
+    call: impl FnOnce() -> Said + Send,
+) -> Said {
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let filtered = scope.spawn(|| {
             let filter = SeccompFilter::new(
-                [(OPENAT2, vec![])].into_iter().collect(),
+                calls.iter().cloned().collect(),
                 SeccompAction::Allow,
-                SeccompAction::Errno(EPERM),
+                SeccompAction::Errno(errno),
                 TargetArch::x86_64,
             )
             .unwrap();
-            let program: seccompiler::BpfProgram = filter.try_into().unwrap();
+            let program: BpfProgram = filter.try_into().unwrap();
             apply_filter(&program).unwrap();
-            let said = format(&place, &accepted.profile, &[]);
-            assert_blocked(&said, &["openat2", "RestrictSUIDSGID"]);
-            let said = place.call(&["doctor", "--profile", &accepted.profile]);
-            assert_eq!(said.code, Some(3));
-            assert!(said.out.contains("Blocked  openat2"), "{}", said.out);
+            call()
         });
+        filtered.join().unwrap()
+    })
+}
+
+const EPERM: u32 = 1;
+const ENOSYS: u32 = 38;
+
+#[test]
+fn where_a_filter_refuses_openat2_format_and_doctor_are_blocked() {
+    const OPENAT2: i64 = 437;
+    let Some((place, accepted)) = ready() else {
+        return;
+    };
+    let said = under_filter(&[(OPENAT2, vec![])], EPERM, || {
+        format(&place, &accepted.profile, &[])
     });
+    assert_blocked(&said, &["openat2", "RestrictSUIDSGID"]);
+    let doctor = || place.call(&["doctor", "--profile", &accepted.profile]);
+    let said = under_filter(&[(OPENAT2, vec![])], EPERM, doctor);
+    assert_eq!(said.code, Some(3));
+    assert!(said.out.contains("Blocked  openat2"), "{}", said.out);
+}
+
+/// Under a container's filter each refusal is named as what it is, and what stands in
+/// the way with it.
+#[test]
+fn doctor_names_the_call_that_is_refused_and_who_refuses_it() {
+    const CLONE: i64 = 56;
+    const PTRACE: i64 = 101;
+    const UNSHARE: i64 = 272;
+    const SECCOMP: i64 = 317;
+    const MEMFD_CREATE: i64 = 319;
+    const PIDFD_OPEN: i64 = 434;
+    const CLONE_NEWUSER: u64 = 0x1000_0000;
+    let Some((place, accepted)) = ready() else {
+        return;
+    };
+    let with_user_namespace = SeccompRule::new(vec![
+        SeccompCondition::new(
+            0,
+            SeccompCmpArgLen::Qword,
+            SeccompCmpOp::MaskedEq(CLONE_NEWUSER),
+            CLONE_NEWUSER,
+        )
+        .unwrap(),
+    ])
+    .unwrap();
+    let namespaces = vec![(CLONE, vec![with_user_namespace]), (UNSHARE, vec![])];
+    let cases = [
+        (namespaces, EPERM, "Blocked  namespaces", "seccomp profile"),
+        (
+            vec![(PTRACE, vec![])],
+            EPERM,
+            "Blocked  tracing",
+            "seccomp profile",
+        ),
+        (
+            vec![(SECCOMP, vec![])],
+            EPERM,
+            "Blocked  system-call filter",
+            "",
+        ),
+        (
+            vec![(MEMFD_CREATE, vec![])],
+            EPERM,
+            "Blocked  sealed files in memory",
+            "allow it",
+        ),
+        (
+            vec![(PIDFD_OPEN, vec![])],
+            ENOSYS,
+            "Blocked  process descriptors",
+            "allow it",
+        ),
+    ];
+    for (calls, errno, need, advice) in cases {
+        let doctor = || place.call(&["doctor", "--profile", &accepted.profile]);
+        let said = under_filter(&calls, errno, doctor);
+        assert_eq!(said.code, Some(3), "{need}: {said:?}");
+        assert!(said.out.contains(need), "{need}: {}", said.out);
+        assert!(said.out.contains(advice), "{advice}: {}", said.out);
+        assert!(!said.out.contains("ready."), "{}", said.out);
+        let said = under_filter(&calls, errno, || format(&place, &accepted.profile, &[]));
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(3), ""),
+            "{need}: {said:?}"
+        );
+        assert_eq!(place.runs(), 0, "{need}");
+    }
 }
 
 /// A shell that changes something of itself and then becomes the binary.
@@ -318,6 +405,29 @@ fn in_mount_namespace(place: &Place, prepare: &str, arguments: &[&str]) -> Optio
 }
 
 #[test]
+fn a_read_only_proc_sys_is_named_with_the_setting_that_makes_it_so() {
+    let Some((place, accepted)) = ready() else {
+        return;
+    };
+    let closures = place.closures();
+    let prepare = format!(
+        "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && \
+         export LAZARET_CLOSURES={closures}"
+    );
+    let arguments = ["doctor", "--profile", accepted.profile.as_str()];
+    let Some(said) = in_mount_namespace(&place, &prepare, &arguments) else {
+        return;
+    };
+    assert_eq!(said.code, Some(3), "{said:?}");
+    assert!(said.out.contains("Blocked  namespaces"), "{}", said.out);
+    assert!(
+        said.out.contains("ProtectKernelTunables=no"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
 fn a_closure_on_a_noexec_mount_is_refused_as_that() {
     let Some((place, accepted)) = ready() else {
         return;
@@ -342,14 +452,7 @@ fn a_full_disk_is_a_refusal_and_leaves_nothing() {
     let Some((place, accepted)) = ready() else {
         return;
     };
-    let closures = std::env::var("LAZARET_CLOSURE_DIR").map_or_else(
-        |_| String::new(),
-        |dir| dir.rsplitn(3, '/').nth(2).unwrap().to_owned(),
-    );
-    if closures.is_empty() || !is_root() {
-        skip_visibly("it takes root and LAZARET_CLOSURE_DIR");
-        return;
-    }
+    let closures = place.closures();
     let document = place.file("document.json", DOCUMENT);
     let full = place.at("full");
     fs::create_dir(&full).unwrap();

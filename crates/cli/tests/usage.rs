@@ -14,6 +14,15 @@ fn the_help_is_the_manual() {
         ("help-doctor.txt", &["doctor", "--help"]),
         ("help-init.txt", &["init", "--help"]),
         ("help-format.txt", &["format", "--help"]),
+        ("help-package.txt", &["package", "--help"]),
+        (
+            "help-package-validate.txt",
+            &["package", "validate", "--help"],
+        ),
+        (
+            "help-package-inspect.txt",
+            &["package", "inspect", "--help"],
+        ),
     ] {
         let said = place.call(arguments);
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{name}");

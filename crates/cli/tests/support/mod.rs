@@ -91,6 +91,15 @@ impl Place {
         self.variables.push((name.to_owned(), value.to_owned()));
     }
 
+    /// Where the closures are that this place was made ready with.
+    pub fn closures(&self) -> &str {
+        let set = self
+            .variables
+            .iter()
+            .find(|(name, _)| name == "LAZARET_CLOSURES");
+        set.map_or("", |(_, value)| value)
+    }
+
     pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.at("work").join(name);
         fs::write(&path, bytes).unwrap();

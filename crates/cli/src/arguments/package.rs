@@ -1,0 +1,58 @@
+//! The command line of `lazaret package`.
+
+use std::path::PathBuf;
+
+/// `lazaret package`
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+pub struct Package {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: PackageCommand,
+}
+
+/// What to do with a package.
+#[derive(Debug, clap::Subcommand)]
+pub enum PackageCommand {
+    /// Tells every problem of a package at once.
+    ///
+    /// Each has the file, the place (a JSON Pointer, or line and column), what is wrong,
+    /// and what to do; a size or digest that differs is told with the right one. Exit
+    /// code 0 means that an operator can be asked to approve exactly these bytes, 1
+    /// that there are problems. Golden vectors are held to the schemas, and never run.
+    ///
+    /// What cannot be read safely, such as a symbolic link, a second hard link or a
+    /// FIFO, refuses the directory as a whole, because a part of a package is none.
+    Validate(Validate),
+    /// Shows what an operator will approve.
+    ///
+    /// The manifest, permissions, limits, both schemas in words, golden vectors, all
+    /// digests, and the code with line numbers. Whatever is not printable ASCII is
+    /// shown as an escape, such as <U+00E9> or <TAB>, in a line marked with !; a line
+    /// marked with + continues the one above. A package with problems is not shown:
+    /// its problems are, as validate gives them.
+    Inspect(Inspect),
+}
+
+/// `lazaret package validate`
+#[derive(Debug, clap::Args)]
+pub struct Validate {
+    /// The package's directory.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Print JSON (schema lazaret-package-validate/1).
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `lazaret package inspect`
+#[derive(Debug, clap::Args)]
+pub struct Inspect {
+    /// The package's directory.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Print JSON (schema lazaret-package-inspect/1; with problems,
+    /// lazaret-package-validate/1).
+    #[arg(long)]
+    pub json: bool,
+}
