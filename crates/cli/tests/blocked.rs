@@ -349,6 +349,7 @@ fn doctor_names_the_call_that_is_refused_and_who_refuses_it() {
             (Some(3), ""),
             "{need}: {said:?}"
         );
+        assert!(said.err.contains("  to do: "), "{need}: {}", said.err);
         assert_eq!(place.runs(), 0, "{need}");
     }
 }

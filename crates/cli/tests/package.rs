@@ -356,3 +356,91 @@ fn inspect_shows_all_that_will_be_approved() {
     );
     assert_eq!(place.home_entries(), Vec::<String>::new());
 }
+
+#[test]
+fn every_template_gives_a_package_without_a_problem() {
+    let place = Place::new();
+    for template in ["json-format", "summary", "blank"] {
+        let name = format!("my-{template}");
+        let made = place.call(&["package", "scaffold", &name, "--template", template]);
+        assert_eq!(made.code, Some(0), "{made:?}");
+        let said = place.call(&["package", "validate", &name, "--json"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(json(&said)["package"], format!("local.{name}@1"));
+        let said = place.call(&["package", "inspect", &name]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.out.contains("evals/example.json"), "{said:?}");
+    }
+    assert_eq!(place.home_entries(), Vec::<String>::new());
+}
+
+#[test]
+fn scaffold_refuses_what_exists_and_ids_that_nobody_may_have() {
+    let place = Place::new();
+    fs::create_dir(place.at("work/there")).unwrap();
+    std::os::unix::fs::symlink("nowhere", place.at("work/dangling")).unwrap();
+    for (dir, id) in [
+        ("there", "local.x"),
+        ("dangling", "local.x"),
+        ("new", "seraph.tool.json-format"),
+        ("new", "Local.x"),
+        ("new", "x"),
+        ("New Dir", ""),
+    ] {
+        let mut arguments = vec!["package", "scaffold", dir, "--template", "blank"];
+        if !id.is_empty() {
+            arguments.extend(["--id", id]);
+        }
+        let said = place.call(&arguments);
+        assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{said:?}");
+        assert!(said.err.contains("  to do: "), "{said:?}");
+    }
+    assert_eq!(fs::read_dir(place.at("work/there")).unwrap().count(), 0);
+    assert!(!place.at("work/new").exists());
+    assert!(!place.at("work/nowhere").exists());
+}
+
+#[test]
+fn code_that_would_leave_a_mark_is_never_run() {
+    let place = Place::new();
+    let dir = package(&place, "p");
+    let mark = place.at("work/mark");
+    let code = format!("open({:?}, 'w').write('run')\n", mark.to_str().unwrap());
+    let seen = |what: &str| assert!(!mark.exists(), "{what} ran the package");
+    // Bound by hand, so that it is a package that nothing refuses.
+    let (python, descriptor) = (dir.join("adapter.py"), dir.join("adapters/adapter.json"));
+    write(&python, code.as_bytes());
+    for _ in 0..3 {
+        let report = json(&place.call(&["package", "validate", "p", "--json"]));
+        for row in report["problems"].as_array().unwrap() {
+            correct(&dir, row);
+        }
+        seen("validate");
+    }
+    assert!(descriptor.is_file());
+    let said = place.call(&["package", "validate", "p"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = place.call(&["package", "inspect", "p"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("1 | open("), "{said:?}");
+    seen("inspect");
+}
+
+/// Does what a problem about a size or a digest says.
+fn correct(dir: &Path, row: &Value) {
+    let path = dir.join(row["file"].as_str().unwrap());
+    let mut document: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let remedy = row["remedy"].as_str().unwrap();
+    let right = remedy
+        .strip_prefix("write ")
+        .unwrap_or_else(|| panic!("{row}"));
+    let value = document
+        .pointer_mut(row["pointer"].as_str().unwrap())
+        .unwrap();
+    *value = if value.is_number() {
+        right.parse::<u64>().unwrap().into()
+    } else {
+        right.into()
+    };
+    write(&path, &serde_json::to_vec(&document).unwrap());
+}

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::Profile;
+
 /// `lazaret package`
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -14,6 +16,13 @@ pub struct Package {
 /// What to do with a package.
 #[derive(Debug, clap::Subcommand)]
 pub enum PackageCommand {
+    /// Writes a working package to begin from.
+    ///
+    /// Manifest, descriptor with the right digests, adapter.py, a golden vector and a
+    /// README, bound to the closure that this build has accepted. The directory must
+    /// not exist yet. What comes out has no problem, so that whatever validate tells
+    /// later comes from an edit.
+    Scaffold(Scaffold),
     /// Tells every problem of a package at once.
     ///
     /// Each has the file, the place (a JSON Pointer, or line and column), what is wrong,
@@ -32,6 +41,34 @@ pub enum PackageCommand {
     /// marked with + continues the one above. A package with problems is not shown:
     /// its problems are, as validate gives them.
     Inspect(Inspect),
+}
+
+/// `lazaret package scaffold`
+#[derive(Debug, clap::Args)]
+pub struct Scaffold {
+    /// The directory to make.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// What to begin from.
+    #[arg(long, value_enum)]
+    pub template: Template,
+    /// The package's id. Default: local. and the name of DIR.
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// The profile.
+    #[command(flatten)]
+    pub profile: Profile,
+}
+
+/// A package to begin from.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Template {
+    /// Takes the text of a JSON document and gives it formatted.
+    JsonFormat,
+    /// Takes rows of label and amount, and gives the sum for each label.
+    Summary,
+    /// Takes a text and gives it back.
+    Blank,
 }
 
 /// `lazaret package validate`

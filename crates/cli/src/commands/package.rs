@@ -8,6 +8,7 @@
 mod code;
 mod inspect;
 mod problems;
+mod scaffold;
 mod validate;
 
 use std::path::Path;
@@ -27,6 +28,7 @@ use problems::Unfit;
 /// Does what was asked for.
 pub fn run(package: &Package) -> Result<Exit> {
     match &package.command {
+        PackageCommand::Scaffold(scaffold) => scaffold::run(scaffold),
         PackageCommand::Validate(validate) => validate::run(validate),
         PackageCommand::Inspect(inspect) => inspect::run(inspect),
     }

@@ -2,12 +2,14 @@
 
 use lazaret_contract::limits::{INPUT_BYTES_MAX, PACKAGE_CODE_BYTES_MAX, WALL_DEADLINE_MS_MAX};
 use lazaret_custody::{RelativeName, RunDir};
+use lazaret_profile::manifest::Role;
 
 use super::{Attempt, EngineConfig, RunRequest, Stop, session, verify};
 use crate::blocked::{Blocked, Cause};
-use crate::closure;
+use crate::closure::{self, Closure};
 use crate::evidence;
 use crate::preflight;
+use crate::preflight::advice::{HostSettings, advise};
 use crate::record::Observed;
 
 /// Steps 3 to 13 for one request.
@@ -46,6 +48,7 @@ pub(super) fn run(
     let mut seen = Observed::default();
     let session = session::run(&order, request.gate, &mut seen);
     attempt.record.observe(seen);
+    let session = session.map_err(|stop| with_advice(stop, &closure));
     let ended = session.and_then(|ended| {
         verify::output(request, &mut run_dir, &ended, deadline_boottime_ns, attempt)
     });
@@ -58,6 +61,23 @@ pub(super) fn run(
         ended.as_ref().err(),
     );
     ended
+}
+
+/// A sandbox that did not come up is explained as doctor explains it.
+fn with_advice(stop: Stop, closure: &Closure) -> Stop {
+    match stop {
+        Stop::Blocked(blocked) if gives_advice(blocked.cause) => {
+            let bwrap = closure.dir.join(Role::Bwrap.file_name());
+            let (_, blocked) = advise(blocked, &HostSettings::read(), &bwrap);
+            Stop::Blocked(blocked.advise("lazaret doctor probes each thing that a run needs"))
+        }
+        other => other,
+    }
+}
+
+/// Whether a refusal can be the host's doing.
+fn gives_advice(cause: Cause) -> bool {
+    matches!(cause, Cause::Setup | Cause::Launcher | Cause::WardenMissing)
 }
 
 fn require_size(what: &str, bytes: &[u8], limit_bytes: usize) -> Result<(), Stop> {
