@@ -90,7 +90,7 @@ pub fn build(root: &Path, arguments: &BuildArguments) -> Result<Programs> {
                 .file(root, "xtask/src/attack/programs.rs")
         };
         let mut key = base()?.digest("launcher", made.parts.launcher.key);
-        for name in sources_of(root)? {
+        for name in sources_in(&root.join(SOURCES))? {
             key = key.file(root, &format!("{SOURCES}/{name}"))?;
         }
         let launchers = builder.stages.stage("attack-launchers", &key, progress, |workspace, _| {
@@ -115,10 +115,12 @@ pub fn build(root: &Path, arguments: &BuildArguments) -> Result<Programs> {
     })
 }
 
-fn sources_of(root: &Path) -> Result<Vec<String>> {
+/// The C sources that lie in a directory.
+fn sources_in(directory: &Path) -> Result<Vec<String>> {
+    let listing = || format!("listing {}", directory.display());
     let mut names = Vec::new();
-    for entry in fs::read_dir(root.join(SOURCES)).with_context(|| format!("listing {SOURCES}"))? {
-        let name = entry.with_context(|| format!("listing {SOURCES}"))?.file_name();
+    for entry in fs::read_dir(directory).with_context(listing)? {
+        let name = entry.with_context(listing)?.file_name();
         let name = name.into_string().map_err(|name| anyhow::anyhow!("{name:?} is not UTF-8"))?;
         if name.ends_with(".c") {
             names.push(name);
@@ -207,9 +209,9 @@ fn build_bwraps(
         command.args(&flags).arg(&include).args(more).args(["-c", source, "-o", object]);
         runner::run(&mut command, &workspace.log)
     };
-    let theirs = ["bubblewrap", "bind-mount", "network", "utils"];
-    for name in theirs {
-        compile(&format!("{name}.c"), &format!("{name}.o"), &["-Dmain=bubblewrap_main".to_owned()])?;
+    let theirs = sources_in(tree)?;
+    for name in &theirs {
+        compile(name, &format!("{name}.o"), &["-Dmain=bubblewrap_main".to_owned()])?;
     }
     fs::copy(root.join(SOURCES).join("bubblewrap.c"), tree.join("attack.c")).context("copying bubblewrap.c")?;
     for program in &list.bwrap {
@@ -217,7 +219,7 @@ fn build_bwraps(
         compile("attack.c", "attack.o", &defines)?;
         let mut command = made.builder.runner.command("cc", tree);
         command.args(&options.common.ldflags).arg("-o").arg(workspace.out.join(&program.name));
-        command.arg("attack.o").args(theirs.map(|name| format!("{name}.o")));
+        command.arg("attack.o").args(theirs.iter().map(|name| format!("{name}.o")));
         command.arg(made.libcap.directory.join("libcap.a"));
         runner::run(&mut command, &workspace.log)?;
     }
