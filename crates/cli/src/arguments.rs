@@ -10,7 +10,7 @@ use lazaret_profile::pins::{PROFILE_IDS, PROFILE_V1};
 
 use crate::exit;
 
-pub use package::{Inspect, Package, PackageCommand, Scaffold, Template, Validate};
+pub use package::{Diff, Inspect, Package, PackageCommand, Scaffold, Template, Validate};
 
 /// Runs reviewed Python tool packages under isolation that the kernel enforces, and
 /// keeps the evidence.

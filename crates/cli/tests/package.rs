@@ -424,6 +424,11 @@ fn code_that_would_leave_a_mark_is_never_run() {
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.out.contains("1 | open("), "{said:?}");
     seen("inspect");
+    package(&place, "before");
+    let said = place.call(&["package", "diff", "before", "p"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("+ | open("), "{said:?}");
+    seen("diff");
 }
 
 /// Does what a problem about a size or a digest says.
@@ -443,4 +448,59 @@ fn correct(dir: &Path, row: &Value) {
         right.into()
     };
     write(&path, &serde_json::to_vec(&document).unwrap());
+}
+
+/// Makes sizes and digests fit the files again.
+fn reseal(place: &Place, name: &str) {
+    for _ in 0..3 {
+        let report = json(&place.call(&["package", "validate", name, "--json"]));
+        for row in report["problems"].as_array().unwrap() {
+            correct(&place.at("work").join(name), row);
+        }
+    }
+}
+
+#[test]
+fn diff_names_each_change_and_marks_what_widens() {
+    let place = Place::new();
+    package(&place, "old");
+    let new = package(&place, "new");
+    let said = place.call(&["package", "diff", "old", "new"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.ends_with("the same bytes\n"), "{said:?}");
+
+    edit(&new.join("adapter.py"), "len(rows),", "len(rows), ");
+    reseal(&place, "new");
+    let said = place.call(&["package", "diff", "old", "new"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(!said.out.contains("WIDENS"), "{said:?}");
+    assert!(said.out.contains("len(rows),<U+0020>\n"), "{said:?}");
+    assert!(said.out.contains("input_schema   unchanged"), "{said:?}");
+
+    edit(&new.join("adapters/adapter.json"), "1440,", "1441,");
+    edit(&new.join("manifest.json"), "\"version\":1", "\"version\":2");
+    reseal(&place, "new");
+    let said = place.call(&["package", "diff", "old", "new"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let widening = "  WIDENS input_schema   at /rows/*/minutes: ";
+    assert!(said.out.contains(widening), "{said:?}");
+    let view = json(&place.call(&["package", "diff", "old", "new", "--json"]));
+    assert_eq!(view["schema"], "lazaret-package-diff/1");
+    let widens = (&view["widens"], &view["identical"]);
+    assert_eq!(widens, (&Value::Bool(true), &Value::Bool(false)));
+    let changes = view["changes"].as_array().unwrap();
+    for subject in ["version", "input_schema", "code", "file"] {
+        assert!(
+            changes.iter().any(|row| row["subject"] == subject),
+            "{subject}: {view}"
+        );
+    }
+    // The other way round the same schema change is none that widens.
+    let back = json(&place.call(&["package", "diff", "new", "old", "--json"]));
+    assert_eq!(back["widens"], false, "{back}");
+
+    write(&new.join("notes.txt"), b"");
+    let said = place.call(&["package", "diff", "old", "new", "--json"]);
+    assert_eq!(said.code, Some(1));
+    assert_eq!(codes(&said), ["unlisted_file"]);
 }

@@ -16,6 +16,11 @@ fn the_help_is_the_manual() {
         ("help-format.txt", &["format", "--help"]),
         ("help-package.txt", &["package", "--help"]),
         (
+            "help-package-scaffold.txt",
+            &["package", "scaffold", "--help"],
+        ),
+        ("help-package-diff.txt", &["package", "diff", "--help"]),
+        (
             "help-package-validate.txt",
             &["package", "validate", "--help"],
         ),

@@ -41,6 +41,14 @@ pub enum PackageCommand {
     /// marked with + continues the one above. A package with problems is not shown:
     /// its problems are, as validate gives them.
     Inspect(Inspect),
+    /// Shows what an update changes.
+    ///
+    /// Identity, version, authority, dependency, both schemas, code, texts and other
+    /// files, each change named; what allows more than before is marked WIDENS. Changed
+    /// code is shown line by line, and white space is never ignored. Exit code 0
+    /// whether or not anything differs, 1 if one of the two has problems, which are
+    /// shown then.
+    Diff(Diff),
 }
 
 /// `lazaret package scaffold`
@@ -89,6 +97,21 @@ pub struct Inspect {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
     /// Print JSON (schema lazaret-package-inspect/1; with problems,
+    /// lazaret-package-validate/1).
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `lazaret package diff`
+#[derive(Debug, clap::Args)]
+pub struct Diff {
+    /// The directory of the package as it was.
+    #[arg(value_name = "OLD")]
+    pub old: PathBuf,
+    /// The directory of the package as it is to be.
+    #[arg(value_name = "NEW")]
+    pub new: PathBuf,
+    /// Print JSON (schema lazaret-package-diff/1; with problems,
     /// lazaret-package-validate/1).
     #[arg(long)]
     pub json: bool,

@@ -6,7 +6,9 @@
 //! directory.
 
 mod code;
+mod diff;
 mod inspect;
+mod lines;
 mod problems;
 mod scaffold;
 mod validate;
@@ -31,6 +33,7 @@ pub fn run(package: &Package) -> Result<Exit> {
         PackageCommand::Scaffold(scaffold) => scaffold::run(scaffold),
         PackageCommand::Validate(validate) => validate::run(validate),
         PackageCommand::Inspect(inspect) => inspect::run(inspect),
+        PackageCommand::Diff(diff) => diff::run(diff),
     }
 }
 
