@@ -12,7 +12,7 @@ use lazaret_contract::json;
 use lazaret_profile::manifest::{ClosureManifest, Role};
 
 use super::Predicate;
-use super::build::{BuildReceiptError, subjects_of};
+use super::build::{BuildReceiptError, package_url, subjects_of};
 use super::shared::CLOSURE_SUBJECT;
 use crate::part::{At, FormError, Part, constant, record, words};
 use crate::statement::{Statement, Subject, find};
@@ -242,7 +242,7 @@ impl Parts {
                 licences: Some(vec![LicenceChoice {
                     expression: source.licence.parse()?,
                 }]),
-                purl: Some(format!("pkg:generic/{}@{}", source.name, source.version).parse()?),
+                purl: Some(package_url("generic", &source.name, &source.version)?),
                 version: Some(source.version.parse()?),
                 ..component(&reference, ComponentType::Library, &source.name, sha256)?
             });
@@ -250,7 +250,7 @@ impl Parts {
         for tool in &manifest.toolchain {
             let reference = format!("tool/{}", tool.name);
             self.add(Component {
-                purl: Some(format!("pkg:pypi/{}@{}", tool.name, tool.version).parse()?),
+                purl: Some(package_url("pypi", &tool.name, &tool.version)?),
                 scope: Scope::Excluded,
                 version: Some(tool.version.parse()?),
                 ..component(

@@ -194,9 +194,9 @@ pub fn provenance(
 fn dependencies(manifest: &ClosureManifest) -> Result<Vec<Descriptor>, TextError> {
     let mut all = Vec::new();
     for source in &manifest.sources {
-        let uri = format!("pkg:generic/{}@{}", source.name, source.version);
+        let uri = package_url("generic", &source.name, &source.version)?;
         let name = format!("source/{}", source.name);
-        all.push(located(&name, source.archive_sha256, &uri)?);
+        all.push(located(&name, source.archive_sha256, uri)?);
         if let Some(subset) = source.subset_sha256 {
             all.push(Descriptor::new(
                 format!("source-subset/{}", source.name).parse()?,
@@ -205,8 +205,8 @@ fn dependencies(manifest: &ClosureManifest) -> Result<Vec<Descriptor>, TextError
         }
     }
     for tool in &manifest.toolchain {
-        let uri = format!("pkg:pypi/{}@{}", tool.name, tool.version);
-        all.push(located(&format!("tool/{}", tool.name), tool.sha256, &uri)?);
+        let uri = package_url("pypi", &tool.name, &tool.version)?;
+        all.push(located(&format!("tool/{}", tool.name), tool.sha256, uri)?);
     }
     for source in &manifest.materials.launcher_sources {
         all.push(Descriptor::new(
@@ -226,8 +226,14 @@ fn dependencies(manifest: &ClosureManifest) -> Result<Vec<Descriptor>, TextError
     Ok(all)
 }
 
-fn located(name: &str, sha256: Sha256Digest, uri: &str) -> Result<Descriptor, TextError> {
-    let uri: Uri = uri.parse()?;
+/// The package URL of a pinned source or tool. Both parts are identifiers: a URL
+/// alone would have room for a path.
+pub(crate) fn package_url(kind: &str, name: &str, version: &str) -> Result<Uri, TextError> {
+    let (name, version): (Id, Id) = (name.parse()?, version.parse()?);
+    format!("pkg:{kind}/{name}@{version}").parse()
+}
+
+fn located(name: &str, sha256: Sha256Digest, uri: Uri) -> Result<Descriptor, TextError> {
     let name: Name = name.parse()?;
     Ok(Descriptor {
         uri: Some(uri),
